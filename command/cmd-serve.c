@@ -24,14 +24,13 @@
 #include "live-snapshot.h"
 #include "pack.h"
 #include "scratch.h"
+#include "token-file.h"
 
 enum { PPROF = 1, LISTEN, PROCESS, HOST, TOKEN, INSECURE };
 enum {
     SECONDS = 30,
     MOST_SECONDS = 600,
     MOST_WAITING = 32, /* requests: others are refused, so that there are threads left */
-    TOKEN_LEAST = 16,
-    TOKEN_MOST = 512
 };
 
 static const struct tt_flag serve_flags[] = {
@@ -51,8 +50,8 @@ struct serving {
     char host[256];
     uint16_t port;
     struct tt_hosts hosts;
-    char name[256];             /* this machine's, one of the hosts */
-    char token[TOKEN_MOST + 1]; /* "": none */
+    char name[256];            /* this machine's, one of the hosts */
+    char token[TT_TOKEN_MOST]; /* "": none */
     int is_insecure;
     pthread_mutex_t lock;  /* for reading: there is one scratch file */
     pthread_cond_t ending; /* by the lock */
@@ -380,28 +379,6 @@ static int serve(struct serving *s, const sigset_t *ends)
     return TT_EXIT_DONE;
 }
 
-/* Reads the token from the first line of a file, so that no list of processes shows
- * it. */
-static int read_token(struct serving *s, const char *path)
-{
-    FILE *f = fopen(path, "re");
-    size_t length;
-
-    if (!f) {
-        tt_complain("serve: %s: %s", path, strerror(errno));
-        return -TT_ERR_FILE;
-    }
-    length = fread(s->token, 1, TOKEN_MOST, f);
-    (void)fclose(f);
-    s->token[length] = '\0';
-    s->token[strcspn(s->token, "\r\n")] = '\0';
-    if (length < TOKEN_MOST && strlen(s->token) >= TOKEN_LEAST)
-        return 0;
-    tt_complain("serve: %s: the first line has to be a token of %d to %d characters",
-                path, TOKEN_LEAST, TOKEN_MOST - 1);
-    return -TT_ERR_OPTION;
-}
-
 static int add_host(struct serving *s, const char *name)
 {
     if (s->hosts.count == TT_HOSTS) {
@@ -435,7 +412,7 @@ static int take_flag(struct serving *s, const struct tt_flags *f, int id)
     case LISTEN:
         return read_address(s, f->value);
     case TOKEN:
-        return read_token(s, f->value);
+        return tt_token_read("serve", f->value, s->token);
     case HOST:
         return add_host(s, f->value);
     case INSECURE:

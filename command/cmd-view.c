@@ -18,11 +18,14 @@
 #include "read-listing.h"
 #include "scratch.h"
 #include "source-text.h"
+#include "token-file.h"
 
-enum { PORT = 1, OPEN, BEFORE, HOST, SOURCE, SYMBOLS, DEBUGINFOD };
+enum { PORT = 1, TOKEN, OPEN, BEFORE, HOST, SOURCE, SYMBOLS, DEBUGINFOD };
 
 static const struct tt_flag view_flags[] = {
     {"port", 0, PORT, "N", NULL, "listen on port N (default: any free port)"},
+    {"token-file", 0, TOKEN, "FILE", "@files",
+     "keep the token in FILE, for the same address"},
     {"open", 0, OPEN, NULL, NULL, "open a browser"},
     {"host", 0, HOST, "NAME", NULL,
      "also accept requests for the host NAME, as of a proxy"},
@@ -40,6 +43,7 @@ struct viewing {
     char **file;       /* owned, with its texts: recordings move when they end */
     int files;
     unsigned port;
+    char token[TT_TOKEN_MOST]; /* "": a new one */
     struct tt_hosts hosts;
     struct tt_source_folders folders;
     struct tt_names_wanted names; /* where the files that ran are looked for */
@@ -258,10 +262,10 @@ static int serve(struct viewing *v, const sigset_t *ends)
                            .answer = tt_page_answer,
                            .arg = &page};
     struct redirect redirect;
-    char token[33], address[80];
+    char address[TT_TOKEN_MOST + 40];
 
-    http.token = token;
-    if (tt_http_token(token) != 0) {
+    http.token = v->token;
+    if (!v->token[0] && tt_http_token(v->token) != 0) {
         tt_complain("view: no random numbers: %s", strerror(errno));
         return TT_EXIT_FAILED;
     }
@@ -271,7 +275,8 @@ static int serve(struct viewing *v, const sigset_t *ends)
         tt_page_fini(&page);
         return TT_EXIT_FAILED;
     }
-    (void)snprintf(address, sizeof address, "http://127.0.0.1:%u/%s/", http.port, token);
+    (void)snprintf(address, sizeof address, "http://127.0.0.1:%u/%s/", http.port,
+                   v->token);
     printf("%s\n", address);
     (void)fflush(stdout);
     if (isatty(STDERR_FILENO))
@@ -324,6 +329,10 @@ static int read_flags(struct viewing *v, int argc, char **argv)
     while ((id = tt_command_next(&tt_command_view, &f, &status)) > 0) {
         if (id == OPEN)
             v->open = 1;
+        else if (id == TOKEN && tt_token_keep("view", f.value, v->token) != 0)
+            return TT_EXIT_FAILED;
+        else if (id == TOKEN)
+            continue;
         else if (id == BEFORE)
             v->before_file = (char *)(uintptr_t)f.value;
         else if (id == HOST && v->hosts.count < TT_HOSTS)

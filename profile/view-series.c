@@ -185,6 +185,8 @@ int tt_view_series(const struct tt_profile *p, struct tt_query *q, struct tt_tab
         error = find_bands(&v, q);
     if (!error)
         fill(&v, by);
+    if (!error && q->filter.count)
+        tt_table_note(t, "filters", "filters do not apply: a series has no paths");
     tt_vector_fini(&v.band);
     return error;
 }

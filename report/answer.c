@@ -217,8 +217,10 @@ static int find_before(struct tt_answers *a, struct question *k)
 static int answer(struct tt_answers *a, struct question *k, const char *query,
                   size_t most, struct tt_text *out)
 {
-    int diff = is_word(&query, "diff"), more = diff, error;
+    int all = is_word(&query, "all"), diff = is_word(&query, "diff"), more = diff, error;
 
+    if (all)
+        most = 0;
     if (strcmp(query, "part") == 0)
         return answer_part(a, k, most, out);
     while (more) {

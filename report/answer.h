@@ -36,7 +36,8 @@ void tt_answers_fini(struct tt_answers *);
  * the changes since `before`, or "diff&rest&time=…" about a range of time and the rest of
  * the run, with the JSON of doc/json.md.  "part" does a part of the work of "view=bursts",
  * and its answer is {"tallytree":1,"more":true} until all is done.  If the JSON is longer
- * than `most` bytes (0: any length), it has fewer rows, and the remainder says how many.
+ * than `most` bytes (0, or a query that begins with "all&": any length), it has fewer rows,
+ * and the remainder says how many.
  * Otherwise {"tallytree":1,"error":"…"}, and -TT_ERR_OPTION, -TT_ERR_FORMAT or
  * -TT_ERR_MEMORY. */
 int tt_answer(struct tt_answers *, const char *query, size_t most, struct tt_text *);

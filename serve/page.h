@@ -9,7 +9,7 @@
 #include "answer.h"
 #include "http.h"
 
-enum { TT_REPLY_MOST = 1 << 20 }; /* bytes of an answer, before it is packed */
+enum { TT_REPLY_MOST = 1 << 20 }; /* bytes of an answer, unless all is asked for */
 
 enum tt_page_end {
     TT_PAGE_WHOLE, /* it did not grow */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The viewer's server: its answers are those of `report`, and others get none.
-import { execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
@@ -67,6 +67,7 @@ try {
   }
   const most = await get(at("query?view=tree&limit=all&threshold=0"));
   ok(most.body.length <= 1 << 20 && JSON.parse(most.body).rows.length > 1000, "no reply is larger than 1 MB", most.body.length);
+  ok((await get(at("query?all&view=tree&limit=all&threshold=0"))).body === execFileSync(tallytree, ["report", "tree", "--json", "--limit", "all", "--threshold", "0", profile], { maxBuffer: 1 << 28 }).toString(), "unless all is asked for");
   const rows = JSON.parse(most.body).rows, columns = JSON.parse(most.body).columns.map((c) => c.key);
   const self = columns.indexOf("self");
   const sum = rows.filter((r) => r.role !== "total").reduce((n, r) => n + (r.values[self] ?? 0), 0);
@@ -188,6 +189,16 @@ try {
 
   // A name of a proxy.
   {
+    const kept = join(folder, "token");
+    const first = start({}, "--token-file", kept, profile), was = (await first.address).pathname;
+    first.child.kill();
+    const second = start({}, "--token-file", kept, profile), again = await second.address;
+    ok(again.pathname === was && readFileSync(kept).toString().trim() === was.replaceAll("/", "") && (statSync(kept).mode & 0o777) === 0o600, "--token-file keeps the token, in a file that only its owner reads", was);
+    ok((await get(again)).status === 200, "and the address has it");
+    second.child.kill();
+    writeFileSync(kept, "a/b".repeat(10));
+    const wrong = spawnSync(tallytree, ["view", "--token-file", kept, profile]);
+    ok(wrong.status === 2 && /only letters, digits/.test(String(wrong.stderr)), "a token that is no part of an address is refused", String(wrong.stderr));
     const named = start({}, "--host", "profiles.example", profile);
     const shown = await named.address;
     const of = async (headers) => (await get(new URL("query?view=flat&limit=1", shown), { headers })).status;

@@ -50,7 +50,9 @@ const script = document.createElement("script");
 script.textContent = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 element.replaceWith(script);
 })().catch((e) => {
-document.querySelector("#app p").textContent = "This browser cannot unpack the page: " + e.message;
+document.querySelector("#app p").textContent = window.DecompressionStream ?
+"The page cannot be unpacked, so this file may be damaged: " + e.message :
+"This browser is too old for this page. Open it in Chrome or Edge 80, Firefox 113, Safari 16.4, or a newer one.";
 });`;
 
 // One file that needs no other. The profile and the texts of sources go into two empty elements.

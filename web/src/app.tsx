@@ -48,7 +48,7 @@ function App() {
   }, [header]);
   useEffect(() => setHit(0), [state.words.find, state.view]);
   useEffect(() => {
-    current?.element.scrollIntoView({ block: "nearest" });
+    if (!current?.element.matches("tbody")) current?.element.scrollIntoView({ block: "nearest" }); // a long table does it itself
     current?.element.setAttribute("aria-current", "true");
     return () => current?.element.removeAttribute("aria-current");
   }, [current]);

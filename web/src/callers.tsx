@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { finest, Flame, FRAMES, layOut } from "./flame";
 import { addressOf, blockOf, withoutIdentity } from "./names";
-import { Answer, More } from "./parts";
+import { Answer, More, rowsOf } from "./parts";
 import { useShell, useTable } from "./shell";
 import { format, query, withView, withWords } from "./state";
 import { Figures } from "./table";
@@ -22,8 +22,8 @@ function OfOne() {
 
 export function CallersTablePage() {
   const { state } = useShell();
-  const limit = Number(state.words.limit ?? 200);
-  const asked = useTable(query(state, "callers", { block: state.words.block ?? "", limit }));
+  const { limit, threshold } = rowsOf(state, 200);
+  const asked = useTable(query(state, "callers", { block: state.words.block ?? "", limit, threshold }));
   return (
     <section>
       <OfOne />

@@ -54,10 +54,14 @@ function heapOf({ totals }: Known): string {
   return `At the peak ${of("peak")} were alive, at the end ${of("live")}; ${of("allocated")} were allocated in all, in ${many(totals.get("objects") ?? 0, "object")}.`;
 }
 
+const LISTED = 6; // programs
+
 export function Sentence({ known }: { known: Known }) {
   const { name, others } = programsOf(known.header);
   const times = timesOf(known);
-  const what = (name || "This profile") + (others ? ` and ${many(others, "other program")}` : "");
+  const programs = known.header.facts.filter((f) => f.name === "program").map((f) => f.text);
+  const listed = programs.length > 1 && programs.length <= LISTED ? `${programs.slice(0, -1).join(", ")} and ${programs[programs.length - 1]}` : "";
+  const what = listed || (name || "This profile") + (others ? ` and ${many(others, "other program")}` : "");
   const size = `${many(known.numbers.get("blocks") ?? 0, "function")} on ${many(known.numbers.get("contexts") ?? 0, "path")}`;
   return (
     <p class="sentence">

@@ -8,6 +8,7 @@ import { amount, exact, group, share, shorten } from "./format";
 import { faintPaint, hottest, modulePaint, moduleName, paintOf, type ColourBy } from "./colours";
 import type { Row, Table } from "./model";
 import { blockOf, brief, labelOf, place } from "./names";
+import { isWhole, moved, PartMap, useDrag, WHOLE as ALL, withIn, zoomed, type Part } from "./part";
 import { save, useDark, useShell, useSize } from "./shell";
 import { addFilter, exactly } from "./state";
 
@@ -127,7 +128,7 @@ export const ROW = 20;
 
 interface Brush {
   rect(x: number, y: number, w: number, h: number, fill: string, stroke: string | null, title: () => string): void;
-  text(x: number, y: number, text: string, ink: string): void;
+  text(x: number, y: number, text: string, ink: string, name: string): void; // of the name, as much as fits
 }
 
 function canvasBrush(c: CanvasRenderingContext2D): Brush {
@@ -143,6 +144,7 @@ function canvasBrush(c: CanvasRenderingContext2D): Brush {
       c.strokeRect(x + 1, y + 1, Math.max(w - 2, 1), h - 2);
     },
     text(x, y, text, ink) {
+      if (!text) return;
       c.fillStyle = ink;
       c.fillText(text, x, y);
     },
@@ -158,8 +160,11 @@ function svgBrush(parts: string[]): Brush {
         `<rect x="${x.toFixed(2)}" y="${y}" width="${w.toFixed(2)}" height="${h}" fill="${colour}"${stroke ? ` stroke="${stroke}"` : ""}><title>${escaped(title())}</title></rect>`,
       );
     },
-    text(x, y, text, ink) {
-      parts.push(`<text x="${x.toFixed(2)}" y="${y + 4}" fill="${ink}">${escaped(text)}</text>`);
+    // A browser's search finds whole names, which are not painted where there is no room.
+    text(x, y, text, ink, name) {
+      const at = `x="${x.toFixed(2)}" y="${y + 4}"`;
+      if (text) parts.push(`<text ${at} fill="${ink}">${escaped(text)}</text>`);
+      if (text !== name) parts.push(`<text ${at} fill="none" pointer-events="none">${escaped(name)}</text>`);
     },
   };
 }
@@ -174,6 +179,7 @@ interface Look {
   width: number;
   height: number; // of the whole picture, or of the visible part
   top: number; // of the visible part
+  part: Part; // of the width, that is visible
   levels: number;
   up: boolean; // flames grow upwards, icicles hang
   dark: boolean;
@@ -233,24 +239,25 @@ export function describe(f: Frame): string {
 
 function draw(frames: Frame[], look: Look, brush: Brush, measure: (text: string) => number) {
   const letter = measure("nnnnnnnnnn") / 10;
+  const scale = look.width / (look.part.to - look.part.from);
   for (const f of frames) {
-    const x = f.left * look.width;
-    const w = (f.right - f.left) * look.width;
+    const x = (f.left - look.part.from) * scale;
+    const w = (f.right - f.left) * scale;
     const y = yOf(f, look);
-    if (y + ROW < 0 || y > look.height || w < 0.4) continue;
+    if (y + ROW < 0 || y > look.height || w < 0.4 || x > look.width || x + w < 0) continue;
     const hit = look.find !== null && f.colour !== "" && look.find.test(f.name);
     const paint = look.find !== null && !hit ? faintPaint(look.dark) : paintOf(f, look.by, look.most, look.dark);
     const edge = f === look.chosen ? (look.dark ? "#fff" : "#000") : hit ? "#c2185b" : null;
     brush.rect(x, y, Math.max(w - 1, 0.5), ROW - 1, paint.fill, edge, () => describe(f));
-    const text = textOf(f, w - 8, letter, measure);
-    if (text) brush.text(x + 4, y + ROW / 2, text, paint.ink);
+    const begin = Math.max(0, x);
+    brush.text(begin + 4, y + ROW / 2, textOf(f, Math.min(look.width, x + w) - begin - 8, letter, measure), paint.ink, f.name);
   }
 }
 
 function svgOf(frames: Frame[], look: Look, measure: (text: string) => number): string {
   const parts: string[] = [];
   const height = look.levels * ROW;
-  draw(frames, { ...look, top: 0, height }, svgBrush(parts), measure);
+  draw(frames, { ...look, top: 0, height, part: ALL }, svgBrush(parts), measure);
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${look.width}" height="${height}" ` +
     `font-family="system-ui,sans-serif" font-size="12">${parts.join("")}</svg>\n`
@@ -265,14 +272,19 @@ interface Props {
   busy?: boolean;
   by?: ColourBy;
   stem?: boolean; // are functions that all is in folded into one line?
+  part?: Part; // of the width, that is in sight; without: the graph knows it by itself
+  onPart?(part: Part): void;
   onOpen(frame: Frame): void;
   onLeave?: () => void; // one level out
 }
 
 const ABOVE = 3; // frames that stay in sight above the one that is opened
 
-export function Flame({ frames: all, up, label, context = "", busy, by = "module", stem: folds = false, onOpen, onLeave }: Props) {
+export function Flame({ frames: all, up, label, context = "", busy, by = "module", stem: folds = false, part: given, onPart, onOpen, onLeave }: Props) {
   const shell = useShell();
+  const [own, setOwn] = useState(ALL);
+  const part = given ?? own;
+  const setPart = onPart ?? setOwn;
   const [unfolded, unfold] = useState(false);
   const stem = useMemo(() => (folds && !unfolded ? stemOf(all) : 0), [all, folds, unfolded]);
   const frames = useMemo(() => (stem ? all.filter((f) => f.depth >= stem).map((f) => ({ ...f, depth: f.depth - stem })) : all), [all, stem]);
@@ -290,9 +302,13 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
   const rowsOf = useMemo(() => {
     const by: Frame[][] = [];
     for (const f of frames) (by[f.depth] ??= []).push(f);
+    for (const row of by) row?.sort((a, b) => a.left - b.left);
     return by;
   }, [frames]);
-  const look: Look = { width, height, top, levels, up, dark, find: shell.find, chosen, by, most };
+  const look: Look = { width, height, top, part, levels, up, dark, find: shell.find, chosen, by, most };
+
+  const zoomedIn = !isWhole(part);
+  const marks = useMemo(() => (zoomedIn ? frames.filter((f) => f.right - f.left > 0.0005).map((f) => ({ left: f.left, right: f.right, depth: f.depth, fill: paintOf(f, by, most, dark).fill })) : []), [zoomedIn, frames, by, most, dark]);
 
   // What is chosen stays so while more is learned about it.
   useLayoutEffect(() => {
@@ -318,7 +334,7 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
     draw(frames, look, canvasBrush(context), (t) => context.measureText(t).width);
-  }, [frames, width, height, top, levels, up, dark, shell.find, chosen, by, most]);
+  }, [frames, width, height, top, part, levels, up, dark, shell.find, chosen, by, most]);
 
   // Enter and Shift-Enter go through the hits.
   const hits = useMemo(() => frames.filter((f) => f.colour && shell.find?.test(f.name)), [shell.find, frames]);
@@ -329,17 +345,21 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
 
   function show(f: Frame) {
     choose(f);
+    if (!isWhole(part)) setPart(withIn(part, f.left, f.right));
     if (!box) return;
     const y = yOf(f, { ...look, top: 0 });
     if (y < box.scrollTop) box.scrollTop = y;
     if (y + ROW > box.scrollTop + box.clientHeight) box.scrollTop = y + ROW - box.clientHeight;
   }
 
+  // Where it is in the whole width.
+  const placeOf = (e: MouseEvent, r: DOMRect) => part.from + ((e.clientX - r.left) / width) * (part.to - part.from);
+
   function at(e: MouseEvent): Frame | null {
     const r = canvas.current!.getBoundingClientRect();
     const line = Math.floor((e.clientY - r.top + top) / ROW);
     const depth = up ? levels - 1 - line : line;
-    const x = (e.clientX - r.left) / width;
+    const x = placeOf(e, r);
     return rowsOf[depth]?.find((f) => x >= f.left && x < f.right) ?? null;
   }
 
@@ -356,22 +376,26 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
     return (rowsOf[from.depth - 1] ?? []).find((f) => isIn(from, f));
   }
 
-  // With Ctrl, or by two fingers, the wheel goes into what is below the pointer, and out: one
-  // frame at a time, past those that are as wide as what is shown.
+  // With Ctrl, or by two fingers, the wheel zooms around what is below the pointer; when all is in
+  // sight it leaves the frame that is opened.  Sideways it moves.
   const wheel = useRef<(e: WheelEvent) => void>(() => undefined);
   const turned = useRef(0);
   wheel.current = (e) => {
-    if (!e.ctrlKey) return;
+    const aside = Math.abs(e.deltaX) > Math.abs(e.deltaY);
+    if (!e.ctrlKey && !(aside && !isWhole(part))) return;
     e.preventDefault();
-    if (e.timeStamp - turned.current < 180 || !e.deltaY) return;
-    turned.current = e.timeStamp;
-    if (e.deltaY > 0) {
+    if (aside) setPart(moved(part, e.deltaX / width));
+    else if (e.deltaY < 0 || !isWhole(part)) setPart(zoomed(part, Math.exp(-Math.max(-200, Math.min(200, e.deltaY)) * 0.004), placeOf(e, canvas.current!.getBoundingClientRect())));
+    else if (e.deltaY && e.timeStamp - turned.current > 180) {
+      turned.current = e.timeStamp;
       onLeave?.();
-      return;
     }
-    const x = (e.clientX - canvas.current!.getBoundingClientRect().left) / width;
-    const inner = frames.find((f) => f.colour && x >= f.left && x < f.right && f.right - f.left < 0.995);
-    if (inner) onOpen(inner);
+  };
+  const dragged = useDrag(box, part, width, setPart);
+  // By a step, around the frame that is chosen.
+  const step = (by: number) => {
+    const middle = chosen ? (Math.max(chosen.left, part.from) + Math.min(chosen.right, part.to)) / 2 : 0.5;
+    setPart(zoomed(part, by, middle > part.from && middle < part.to ? middle : (part.from + part.to) / 2));
   };
   useEffect(() => {
     if (!box) return undefined;
@@ -386,7 +410,15 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
     const key = letters[e.key] ?? e.key;
     const from = chosen ?? frames[0];
     if (!from) return;
-    if (key.startsWith("Arrow")) {
+    if (e.shiftKey && (key === "ArrowLeft" || key === "ArrowRight")) {
+      setPart(moved(part, key === "ArrowLeft" ? -0.2 : 0.2));
+    } else if (key === "+" || key === "=") {
+      step(1.5);
+    } else if (key === "-") {
+      step(1 / 1.5);
+    } else if (key === "0") {
+      setPart(ALL);
+    } else if (key.startsWith("Arrow")) {
       const to = chosen ? near(from, key) : from;
       if (to) show(to);
     } else if (key === "Enter" && chosen) {
@@ -395,7 +427,7 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
       onLeave();
     } else if (key === "m" && chosen?.colour) {
       const r = canvas.current!.getBoundingClientRect();
-      shell.openMenu({ block: blockOf(chosen.table, chosen.row), x: r.left + chosen.left * width, y: r.top + yOf(chosen, look) + ROW });
+      shell.openMenu({ block: blockOf(chosen.table, chosen.row), x: r.left + Math.max(0, (chosen.left - part.from) / (part.to - part.from)) * width, y: r.top + yOf(chosen, look) + ROW });
     } else {
       return;
     }
@@ -407,13 +439,13 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
   return (
     <figure ref={figure} class={"flame" + (busy ? " busy" : "")} data-hits={hits.length}>
       {stem ? <Stem frames={all.filter((f) => f.depth < stem && f.colour && f.right - f.left > WHOLE)} show={() => unfold(true)} /> : null}
-      <Axis frames={frames} />
+      <Axis frames={frames} part={part} width={width} />
       <div
         ref={setBox}
         class="sheet"
         tabIndex={0}
         role="application"
-        aria-label={`${label}. Arrow keys choose a frame, Enter opens it, Backspace leaves it, m shows its menu.`}
+        aria-label={`${label}. Arrow keys choose a frame, Enter opens it, Backspace leaves it, m shows its menu. Plus and minus zoom, Shift and arrow keys move, 0 shows all.`}
         style={{ height: `${Math.min(levels * ROW + 4, Math.max(240, window.innerHeight - 215))}px` }}
         onScroll={(e) => setTop(e.currentTarget.scrollTop)}
         onKeyDown={onKey}
@@ -421,7 +453,7 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
         <div class="whole" style={{ height: `${levels * ROW}px` }}>
           <canvas
             ref={canvas}
-            style={{ width: `${width}px`, height: `${height}px` }}
+            style={{ width: `${width}px`, height: `${height}px`, touchAction: zoomedIn ? "pan-y" : undefined }}
             onMouseMove={(e) => {
               const frame = at(e);
               setTip(frame ? { frame, x: e.clientX, y: e.clientY } : null);
@@ -429,7 +461,7 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
             onMouseLeave={() => setTip(null)}
             onClick={(e) => {
               const frame = at(e);
-              if (!frame) return;
+              if (!frame || dragged.current) return;
               choose(frame);
               onOpen(frame);
             }}
@@ -442,6 +474,7 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
           />
         </div>
       </div>
+      {isWhole(part) ? null : <PartMap marks={marks} levels={levels} up={up} part={part} onMove={setPart} />}
       <div class="tools">
         <figcaption aria-live="polite">{chosen ? describe(chosen) : label}</figcaption>
         {chosen?.colour ? (
@@ -454,6 +487,9 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
             what to do with it
           </button>
         ) : null}
+        {isWhole(part) ? null : <button onClick={() => setPart(ALL)}>all</button>}
+        <button aria-label="zoom out" disabled={isWhole(part)} onClick={() => step(1 / 2)}>−</button>
+        <button aria-label="zoom in" onClick={() => step(2)}>+</button>
         <button onClick={() => save("flame.svg", new Blob([svgOf(frames, look, measure)], { type: "image/svg+xml" }))}>save SVG</button>
         <button onClick={() => canvas.current?.toBlob((b) => b && save("flame.png", b))}>save PNG</button>
       </div>
@@ -473,20 +509,24 @@ function Stem({ frames, show }: { frames: Frame[]; show: () => void }) {
   );
 }
 
-const TENTHS = [0, 0.2, 0.4, 0.6, 0.8, 1];
+const FIFTHS = [0, 0.2, 0.4, 0.6, 0.8, 1];
+const NARROW = 640; // pixels: less has room for three figures
 
 // Shares of the whole width, and what they are.
-function Axis({ frames }: { frames: Frame[] }) {
+function Axis({ frames, part, width: pixels }: { frames: Frame[]; part: Part; width: number }) {
   const first = frames[0];
   if (!first) return null;
   const key = first.table.has("inclusive") ? "inclusive" : "";
   const width = first.right - first.left;
   const all = key && first.row.role === "entry" && width > 0 ? (first.table.number(first.row, key) ?? 0) / width : 0;
+  const size = part.to - part.from;
+  const digits = Math.max(0, Math.ceil(-Math.log10(size * 1.001)));
   return (
     <div class="axis" aria-hidden="true">
-      {TENTHS.map((t) => (
-        <span style={{ left: `${t * 100}%` }}>{`${Math.round(t * 100)} %${all && t ? `  ${amount(Math.round(all * t), unitOf(first.table, key))}` : ""}`}</span>
-      ))}
+      {(pixels && pixels < NARROW ? [0, 0.5, 1] : FIFTHS).map((t) => {
+        const place = part.from + t * size;
+        return <span style={{ left: `${t * 100}%` }}>{`${(place * 100).toFixed(digits)} %${all && place ? `  ${amount(Math.round(all * place), unitOf(first.table, key))}` : ""}`}</span>;
+      })}
     </div>
   );
 }

@@ -34,10 +34,12 @@ function Title() {
   return <h1 title={text}>{text || "Tallytree"}</h1>;
 }
 
+// The program that was started, and how many others it started; of several runs the first.
 export function programsOf(table: Table | null) {
-  const programs = table?.facts.filter((f) => f.name === "program").map((f) => f.text) ?? [];
-  const started = table?.facts.find((f) => f.name === "command")?.text.split(" ")[0]?.split("/").pop() ?? "";
-  return { name: programs.includes(started) ? started : (programs[0] ?? ""), others: Math.max(0, programs.length - 1) };
+  const of = (name: string) => table?.facts.filter((f) => f.name === name).map((f) => f.text) ?? [];
+  const programs = of("program");
+  const started = [...new Set(of("command").map((c) => c.split(" ")[0]?.split("/").pop() ?? ""))];
+  return { name: (started.length === 1 && started[0]) || programs[0] || "", others: Math.max(0, programs.length - 1) };
 }
 
 function Groups({ page, compares }: { page: Page; compares: boolean }) {

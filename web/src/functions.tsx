@@ -2,7 +2,7 @@
 // functions.tsx - the pages that list functions, and rings of them.
 import { withoutIdentity } from "./names";
 import { Beside } from "./frame";
-import { Answer, More } from "./parts";
+import { Answer, More, rowsOf } from "./parts";
 import { useShell, useTable } from "./shell";
 import { besideOf, query, withWords } from "./state";
 import { Figures } from "./table";
@@ -20,10 +20,10 @@ export function useMetrics(): string {
 export function FlatPage() {
   const shell = useShell();
   const { state } = shell;
-  const limit = Number(state.words.limit ?? 100);
+  const { limit, threshold } = rowsOf(state, 100);
   const sort = state.words.sort ?? "self";
   const { block = "" } = state.words;
-  const asked = useTable(query(state, "flat", { sort, limit, block, metric: useMetrics() }));
+  const asked = useTable(query(state, "flat", { sort, limit, threshold, block, metric: useMetrics() }));
   return (
     <section>
       {block ? (
@@ -46,8 +46,8 @@ export function FlatPage() {
 
 export function GroupsPage() {
   const { state } = useShell();
-  const limit = Number(state.words.limit ?? 60);
-  const asked = useTable(query(state, "groups", { limit, sort: state.words.sort ?? "" }));
+  const { limit, threshold } = rowsOf(state, 60);
+  const asked = useTable(query(state, "groups", { limit, threshold, sort: state.words.sort ?? "" }));
   return (
     <section>
       <Answer asked={asked}>

@@ -4,10 +4,10 @@
 import { useMemo } from "preact/hooks";
 import { share } from "./format";
 import type { Table } from "./model";
-import { blockOf, type Block } from "./names";
-import { Answer, Choice, More, Slider } from "./parts";
+import { addressOf, blockOf, brief, labelOf, type Block } from "./names";
+import { Answer, Choice, More, rowsOf, Slider } from "./parts";
 import { useShell, useTable } from "./shell";
-import { query, withWords } from "./state";
+import { addFilter, query, withWords } from "./state";
 import { BlockName, Figures } from "./table";
 
 // Bars of time and space, weighted by hand: all space at one end, all time at the other.
@@ -77,10 +77,27 @@ function Weighted() {
 const neverHappened = (table: Table) =>
   table.columns.map((c) => c.key).filter((k) => /^(copied|freed)_/.test(k) && table.rows.every((r) => !table.number(r, k)));
 
+const MOST = 0.5; // of all bytes: a function that has more may be an allocator's wrapper
+
+// A function through which most is allocated, which can be folded into its callers.
+function Wrapper({ table }: { table: Table }) {
+  const shell = useShell();
+  const row = table.rows.reduce((a, b) => ((b.role === "entry" && (table.number(b, "share") ?? 0) > (table.number(a, "share") ?? 0)) || a.role !== "entry" ? b : a));
+  const of = table.number(row, "share") ?? 0;
+  if (row.role !== "entry" || of < MOST) return null;
+  const block = blockOf(table, row);
+  return (
+    <p class="wrapper">
+      {`${brief(labelOf(block))} allocated ${share(of)} of all bytes. If it allocates for its callers, `}
+      <button onClick={() => shell.go(addFilter(shell.state, "fold", addressOf(block)))}>merge it into them</button>
+    </p>
+  );
+}
+
 function useAsked() {
   const { state } = useShell();
   const wanted = state.words.by ?? "";
-  const asked = useTable(wanted === "weighted" ? null : query(state, "space", { by: wanted, limit: state.words.limit ?? 60, sort: state.words.sort ?? "" }));
+  const asked = useTable(wanted === "weighted" ? null : query(state, "space", { by: wanted, ...rowsOf(state, 60), sort: state.words.sort ?? "" }));
   // When nothing is said, an allocator's events are shown by function, which alone has a peak.
   return { asked, by: wanted || (asked.table?.has("peak") ? "block" : "type") };
 }
@@ -109,7 +126,7 @@ export function MemoryTools() {
 
 export function MemoryPage() {
   const { asked, by } = useAsked();
-  const limit = Number(useShell().state.words.limit ?? 60);
+  const { limit } = rowsOf(useShell().state, 60);
   return (
     <section>
       {by === "weighted" ? (
@@ -118,6 +135,7 @@ export function MemoryPage() {
         <Answer asked={asked}>
           {(table) => (
             <>
+              {by === "block" ? <Wrapper table={table} /> : null}
               <Figures table={table} caption="What was allocated, copied and freed" blocks={by === "block"} leave={neverHappened(table)} />
               <More table={table} limit={limit} />
             </>

@@ -19,8 +19,8 @@ export function nodesOf(table: Table, rows: Row[]): Node[] {
   rows.forEach((row, i) => {
     const own = table.text(row, "id") || table.text(row, "name");
     path.length = row.role === "total" ? 0 : row.depth;
-    path.push(own);
-    const node = { row, key: row.role === "entry" ? path.join("/") : "", end: rows.length };
+    path.push(path.length ? `${path[path.length - 1]}/${own}` : own);
+    const node = { row, key: row.role === "entry" ? table.text(row, "path") || path[path.length - 1]! : "", end: rows.length };
     while (open.length && (row.role === "total" || open[open.length - 1]!.row.depth >= row.depth)) open.pop()!.end = i;
     open.push(node);
     nodes.push(node);

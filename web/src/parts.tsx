@@ -20,6 +20,8 @@ function Notes({ table }: { table: Table }) {
   );
 }
 
+const WHOLE_RUN = ["space", "slowest"]; // views of what is not kept by time
+
 // Why there is no answer: an error, or a metric that is not kept by time.
 export function Failure({ error }: { error: string }) {
   const shell = useShell();
@@ -28,6 +30,13 @@ export function Failure({ error }: { error: string }) {
   const asked = useTable(timeOf(state) && wanted.length ? query({ ...state, words: {} }, "header") : null);
   const missing = asked.table ? wanted.filter((m) => !asked.table!.metrics().includes(m)) : [];
   if (asked.busy) return <p class="waiting" aria-busy="true">…</p>;
+  if (timeOf(state) && WHOLE_RUN.includes(state.view))
+    return (
+      <div class="hint" role="status">
+        <p>A range of time has no figures here: those of this page are kept for all of the run.</p>
+        <button onClick={() => shell.go(withTime(state, ""))}>show all of the run</button>
+      </div>
+    );
   if (!missing.length) return <p class="error" role="alert">{error}</p>;
   const without = { metric: missing.includes(state.words.metric ?? "") ? "" : state.words.metric!, beside: besideOf(state).filter((b) => !missing.includes(b)).join(",") };
   return (
@@ -77,16 +86,24 @@ export function Scroll({ label, children }: { label: string; children: Component
   );
 }
 
-// Asks for more rows where a limit left some out.
+const ALL = 200_000; // rows on one page, at most
+
+// Which rows are asked for, by the address: as many, and as small.
+export const rowsOf = (state: State, limit: number) => ({ limit: Number(state.words.limit ?? limit), threshold: state.words.threshold ?? "" });
+
+// Asks for more rows, or for all, where a limit or their size left some out.
 export function More({ table, limit }: { table: Table; limit: number }) {
   const shell = useShell();
-  const { left } = table;
+  const isSmall = (row: Table["rows"][number]) => row.role === "remainder" && (row.left ?? 0) > 0;
+  const left = table.left;
   const shown = table.rows.filter((r) => r.role !== "remainder" && r.role !== "total").length;
-  if (!left || shown < limit) return null; // the rest is too small to be shown
+  const show = (words: Record<string, string>) => shell.go(withWords(shell.state, words));
+  if (limit >= ALL || !table.rows.some(isSmall)) return null;
   return (
-    <button class="more-rows" onClick={() => shell.go(withWords(shell.state, { limit: String(limit * 4) }))}>
-      show more ({group(String(left))} left)
-    </button>
+    <p class="more-rows">
+      {left && shown >= limit ? <button onClick={() => show({ limit: String(limit * 4) })}>show more ({group(String(left))} left)</button> : null}
+      <button onClick={() => show({ limit: String(ALL), threshold: "0" })}>show all</button>
+    </p>
   );
 }
 

@@ -7,7 +7,8 @@ import { amount, exact } from "./format";
 import type { Table } from "./model";
 import { Answer, Scroll } from "./parts";
 import { useDark, useShell, useSize, useTable } from "./shell";
-import { format, query, withView, withWords } from "./state";
+import { format, query, timeOf, withView, withWords, type State } from "./state";
+import { rangeOf, type Range } from "./timeline";
 
 interface Stack {
   times: number[];
@@ -64,16 +65,31 @@ export function SeriesTools() {
   );
 }
 
+// A series has all of the run: of a range of time that part is drawn.
+const ofAllTime = (state: State): State => ({ ...state, filters: state.filters.filter((f) => f.kind !== "time") });
+
+function useTimes(): Range | null {
+  const { state } = useShell();
+  const { table } = useTable("view=header");
+  const lasted = Number(table?.facts.find((f) => f.name === "lasted")?.number ?? 0);
+  const text = timeOf(state);
+  const range = text && lasted ? rangeOf(text, lasted) : null;
+  const from = range?.from ?? 0;
+  const to = range?.to ?? 0;
+  return useMemo(() => (from < to ? { from, to } : null), [from, to]);
+}
+
 export function SeriesPage() {
   const { state } = useShell();
+  const times = useTimes();
   const series = useSeries();
   const shown = state.words.series || [...series.keys()][0] || "";
-  const asked = useTable(query(state, "series", { series: state.words.series ?? "", limit: 9 }));
+  const asked = useTable(query(ofAllTime(state), "series", { series: state.words.series ?? "", limit: 9 }));
   const marked = useTable(series.has(MAXIMA) ? query({ ...state, filters: [] }, "series", { series: MAXIMA }) : null);
   const marks = useMemo(() => (marked.table ? marksOf(marked.table) : []), [marked.table]);
   return (
     <section>
-      <Answer asked={asked}>{(table) => <Bands table={table} marks={marks} every={series.get(shown) ?? 0} />}</Answer>
+      <Answer asked={asked}>{(table) => <Bands table={table} marks={marks} every={series.get(shown) ?? 0} times={times} />}</Answer>
     </section>
   );
 }
@@ -131,7 +147,16 @@ function Maxima({ marks, unit, timeUnit }: { marks: Mark[]; unit: string; timeUn
 
 const doubles = Array.from({ length: 60 }, (_, i) => 2 ** i); // steps of an axis of bytes
 
-function Bands({ table, marks, every }: { table: Table; marks: Mark[]; every: number }) {
+// The index of the largest sum, of those times that are shown.
+function greatest(sums: number[], times: number[], shown: Range | null): number {
+  let best = -1;
+  sums.forEach((n, i) => {
+    if ((!shown || (times[i]! >= shown.from && times[i]! <= shown.to)) && (best < 0 || n > sums[best]!)) best = i;
+  });
+  return Math.max(0, best);
+}
+
+function Bands({ table, marks: all, every, times }: { table: Table; marks: Mark[]; every: number; times: Range | null }) {
   const shell = useShell();
   const dark = useDark();
   const [box, setBox] = useState<HTMLDivElement | null>(null);
@@ -149,7 +174,8 @@ function Bands({ table, marks, every }: { table: Table; marks: Mark[]; every: nu
     return out;
   }, [stack]);
   const top = sums[sums.length - 1] ?? [];
-  const peak = top.indexOf(Math.max(...top));
+  const peak = greatest(top, stack.times, times);
+  const marks = useMemo(() => all.filter((m) => !times || (m.time >= times.from && m.time <= times.to)), [all, times]);
 
   useEffect(() => {
     if (!box || !width || !stack.times.length) return undefined;
@@ -160,7 +186,7 @@ function Bands({ table, marks, every }: { table: Table; marks: Mark[]; every: nu
         width,
         height: 364,
         scales: {
-          x: { time: false },
+          x: { time: false, ...(times ? { range: [times.from, times.to] as [number, number] } : {}) },
           y: { range: (_, low, high) => [Math.min(0, low), Math.max(high, ...marks.map((m) => m.amount)) * 1.04 || 1] },
         },
         axes: [
@@ -191,7 +217,7 @@ function Bands({ table, marks, every }: { table: Table; marks: Mark[]; every: nu
       if (near) shell.go(withView(shell.state, "flame", { metric: near.metric }));
     });
     return () => drawn.destroy();
-  }, [box, width, sums, dark, marks]);
+  }, [box, width, sums, dark, marks, times]);
 
   const shown = at ?? peak;
   // Arrow keys go from time to time, Home to the first, End to the last.

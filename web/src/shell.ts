@@ -27,7 +27,7 @@ export interface Shell {
 // A place of the page that matches the search.
 export interface Hit {
   element: HTMLElement | SVGElement;
-  index: number; // in the element: a canvas says by data-hits how many it has
+  index: number; // in the element: a canvas or a long table says by data-hits how many it has
 }
 
 export const ShellContext = createContext<Shell>(null as unknown as Shell);
@@ -72,7 +72,7 @@ export function useHits(page: Element | null, find: RegExp | null): Hit[] {
   const [hits, set] = useState<Hit[]>([]);
   useEffect(() => {
     const look = () => {
-      const found = find && page ? [...page.querySelectorAll<HTMLElement | SVGElement>(".hit, [data-hits]")] : [];
+      const found = find && page ? [...page.querySelectorAll<HTMLElement | SVGElement>(".hit:not([data-hits] .hit), [data-hits]")] : [];
       const next = found.flatMap((element) => Array.from({ length: Number(element.dataset.hits ?? 1) }, (_, index) => ({ element, index })));
       set((before) => (same(before, next) ? before : next));
     };

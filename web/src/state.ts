@@ -59,7 +59,7 @@ export function withWords(state: State, words: Record<string, string>): State {
 // alone would be another context then.
 export function withFilters(state: State, filters: Filter[]): State {
   const { context = "" } = state.words;
-  return { ...state, filters, words: { ...state.words, context: context.includes("#") ? context : "" } };
+  return { ...state, filters, words: { ...state.words, context: context.includes("#") ? context : "", zoom: "" } };
 }
 
 // Adds one; one like it that is switched off is switched on.
@@ -171,7 +171,7 @@ export function query(state: State, view: string, words: Record<string, string |
   for (const f of state.filters) if (!f.off) out.append(f.kind, f.pattern);
   if (state.words.metric) out.append("metric", state.words.metric);
   for (const [key, value] of Object.entries(words)) if (value !== "") out.set(key, String(value));
-  return out.toString();
+  return (words.threshold === "0" ? "all&" : "") + out.toString(); // a reply is limited otherwise
 }
 
 // Is a range of time compared with the rest of the run, or the profile with the one before?

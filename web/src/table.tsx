@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // table.tsx - any answer as a table: sorted by any column, read by any reader, copied as CSV.
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { cell, exact, share } from "./format";
 import type { Column, Row, Table } from "./model";
 import { addressOf, blockOf, brief, place, placeEnd, type Block } from "./names";
 import { heaviestPath, isParent, nodesOf, shownOf, useOutline, type Node } from "./outline";
+import { isLong, ROW, runsOf, useRows } from "./long";
 import { Scroll } from "./parts";
 import { useShell } from "./shell";
 import { format, withView, withWords, type State } from "./state";
@@ -21,6 +22,13 @@ const headings: Record<string, string> = {
   edge_share: "% of the function",
   calls_inside: "calls inside",
   away: "away from the median",
+  number: "objects",
+  copied_number: "copied objects",
+  copied_bytes: "copied bytes",
+  copied_overhead: "copied overhead",
+  freed_number: "freed objects",
+  freed_bytes: "freed bytes",
+  freed_overhead: "freed overhead",
 };
 
 // Of a comparison the columns of both sides; of others, as the engine or we call them.
@@ -167,6 +175,13 @@ function csv(table: Table, rows: Row[]): string {
   return lines.join("\r\n") + "\r\n";
 }
 
+// In place of rows that are out of sight.
+const Gap = ({ rows }: { rows: number }) => (
+  <tr class="gap" aria-hidden="true">
+    <td colSpan={99} style={{ height: `${rows * ROW}px` }} />
+  </tr>
+);
+
 interface Props {
   table: Table;
   caption: string;
@@ -193,20 +208,31 @@ function parentOf(nodes: Node[], at: number): Row {
 
 export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, order = "", tools, tree = false, rest, link }: Props) {
   const shell = useShell();
-  const columns = shownColumns(table, rows, new Set(sortable ? [...leave, ...withoutOf(shell.state)] : leave));
+  const left = [...leave, ...(sortable ? withoutOf(shell.state) : [])].join();
+  const columns = useMemo(() => shownColumns(table, rows, new Set(left.split(","))), [table, rows, left]);
   const sort = shell.state.words.sort || order;
   const nodes = useMemo(() => nodesOf(table, rows), [table, rows]);
   const [open, setOpen] = useOutline(caption, table, nodes);
-  const shown = tree ? shownOf(nodes, open) : nodes.map((_, i) => i);
+  const shown = useMemo(() => (tree ? shownOf(nodes, open) : nodes.map((_, i) => i)), [tree, nodes, open]);
+  const long = isLong(shown.length);
+  const hits = useMemo(() => (long && shell.find ? shown.flatMap((at, i) => (nodes[at]!.row.role === "entry" && shell.find!.test(table.text(nodes[at]!.row, "name")) ? [i] : [])) : []), [long, shown, nodes, shell.find]);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const hit = shell.hit && shell.hit.element === body.current ? hits[shell.hit.index] : undefined;
+  const { window: seen, focused, onFocus, go } = useRows(body, shown.length, hit);
   const flip = (key: string) => setOpen(new Set(open.has(key) ? [...open].filter((k) => k !== key) : [...open, key]));
   const heaviest = (from: number) => setOpen(new Set([...open, ...heaviestPath(table, nodes, from, 0)]));
-  const parents = nodes.filter((_, i) => isParent(nodes, i)).map((n) => n.key);
-  // In a tree, arrows open and close the row that has the focus, and * opens the heaviest path below it.
+  const openAll = () => setOpen(new Set(nodes.filter((_, i) => isParent(nodes, i)).map((n) => n.key)));
+  // Arrows go from row to row; in a tree they also open and close the row that has the focus, and
+  // * opens the heaviest path below it.
   const onKey = (e: KeyboardEvent) => {
-    const at = Number((e.target as HTMLElement).closest("tr")?.dataset.row ?? NaN);
-    if (!tree || Number.isNaN(at) || e.ctrlKey || e.metaKey || e.altKey || !isParent(nodes, at)) return;
+    const i = Number((e.target as HTMLElement).closest("tr")?.dataset.row ?? NaN);
+    if (Number.isNaN(i) || e.ctrlKey || e.metaKey || e.altKey) return;
+    const at = shown[i]!;
     const { key } = nodes[at]!;
-    if (e.key === "*") heaviest(at);
+    const to = { ArrowDown: i + 1, ArrowUp: i - 1, PageDown: i + 20, PageUp: i - 20, Home: 0, End: shown.length - 1 }[e.key];
+    if (to !== undefined) go(Math.max(0, Math.min(shown.length - 1, to)), e.key === "ArrowUp" || e.key === "PageUp" || e.key === "End" ? -1 : 1);
+    else if (!tree || !isParent(nodes, at)) return;
+    else if (e.key === "*") heaviest(at);
     else if (e.key === "ArrowRight" && !open.has(key)) flip(key);
     else if (e.key === "ArrowLeft" && open.has(key)) flip(key);
     else return;
@@ -242,7 +268,7 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
         {tree ? (
           <>
             <button onClick={() => heaviest(0)}>heaviest path</button>
-            <button onClick={() => setOpen(new Set(parents))}>open all</button>
+            <button onClick={openAll}>open all</button>
             <button onClick={() => setOpen(new Set())}>close all</button>
           </>
         ) : null}
@@ -259,18 +285,26 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
         </button>
       </div>
       <Scroll label={caption}>
-        <table aria-label={caption} class={rows.some((r) => r.depth) ? "" : "level"}>
+        <table
+          aria-label={caption}
+          class={(rows.some((r) => r.depth) ? "" : "level") + (long ? " long" : "")}
+          {...(long ? { "aria-rowcount": shown.length + 1, style: { minWidth: `${16 + columns.length * 8.5}em` } } : {})}
+        >
           <thead>
             <tr>
               {table.has("name") ? heading("name", nameTitle ?? table.column("name")?.title ?? "name", false) : null}
               {columns.map((c) => heading(c.key, c.title, c.column.type !== "text"))}
             </tr>
           </thead>
-          <tbody onKeyDown={onKey}>
-            {shown.map((at) => {
+          <tbody ref={body} onKeyDown={onKey} onFocusIn={onFocus} onFocusOut={onFocus} data-hits={long ? hits.length : undefined}>
+            {runsOf(seen, focused, shown.length).flatMap(({ from, to, gap }) => {
+              if (gap) return [<Gap key={`gap ${from}`} rows={to - from} />];
+              return Array.from({ length: to - from }, (_, n) => {
+              const i = from + n;
+              const at = shown[i]!;
               const { row, key } = nodes[at]!;
               return (
-              <tr key={key || at} class={row.role} data-row={tree ? at : undefined}>
+              <tr key={key || at} class={row.role} data-row={i} aria-rowindex={long ? i + 2 : undefined} aria-current={i === hit ? "true" : undefined}>
                 {table.has("name") ? (
                   <td class="name" style={{ "--depth": Math.min(row.depth, 60) }}>
                     {!tree || row.role === "total" ? null : isParent(nodes, at) ? (
@@ -311,6 +345,7 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                 )}
               </tr>
               );
+              });
             })}
           </tbody>
         </table>

@@ -2,15 +2,15 @@
 // tree-page.tsx - the page of contexts: each function below its caller.
 import { Beside } from "./frame";
 import { useMetrics } from "./functions";
-import { Answer, More } from "./parts";
+import { Answer, More, rowsOf } from "./parts";
 import { useShell, useTable } from "./shell";
 import { format, query, withWords } from "./state";
 import { contextOf, Figures } from "./table";
 
 export function TreePage() {
   const { state } = useShell();
-  const limit = Number(state.words.limit ?? 200);
-  const asked = useTable(query(state, "tree", { context: state.words.context ?? "", limit, sort: state.words.sort ?? "", metric: useMetrics() }));
+  const { limit, threshold } = rowsOf(state, 200);
+  const asked = useTable(query(state, "tree", { context: state.words.context ?? "", limit, threshold, sort: state.words.sort ?? "", metric: useMetrics() }));
   return (
     <section>
       <Answer asked={asked}>
