@@ -3,12 +3,16 @@
 #include <link.h>
 #include <stddef.h>
 
+#include "perl.h"
+#include "php.h"
 #include "python.h"
 
 struct tt_interpreter *tt_interpreters;
 
 static struct tt_interpreter *(*const kinds[])(const struct dl_phdr_info *) = {
     tt_python_find,
+    tt_php_find,
+    tt_perl_find,
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };

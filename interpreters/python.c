@@ -22,6 +22,7 @@
 #include <stdio.h>
 
 #include "loaded-symbol.h"
+#include "runs.h"
 
 enum {
     OWNED_BY_LOOP = 3, /* and above: not the frame of a function */
@@ -316,23 +317,13 @@ static enum run take_by_cframes(struct tt_python *p, struct tt_interpreted_stack
 
 /* ── By count ─────────────────────────────────────────────────────────────────────── */
 
-/* If there is one loop more than frames, the innermost loop begins or ends.  If there are
- * still more, frames of another interpreter are below. */
+/* Each frame has a loop. */
 static void anchor_by_count(const struct tt_python *p, struct tt_interpreted_stack *s,
                             uint32_t begin)
 {
-    uint32_t loops = 0, frames = s->count - begin, at = begin;
-
-    for (uint32_t i = 0; i < s->natives; i++)
-        loops += (uint32_t)is_loop(p, &s->native[i]);
-    for (uint32_t i = 0, skip = loops == frames + 1; i < s->natives && at < s->count; i++)
-        if (is_loop(p, &s->native[i]) && !skip)
-            s->frame[at++].anchor = s->native[i].sp;
-        else if (is_loop(p, &s->native[i]))
-            skip = 0;
-    /* The loops of the rest are unknown: they are shown at the last one. */
-    for (; at < s->count; at++)
-        s->frame[at].anchor = at > begin ? s->frame[at - 1].anchor : 0;
+    for (uint32_t i = begin; i < s->count; i++)
+        s->frame[i].anchor = i - begin + 1;
+    tt_runs_anchor(s, begin, p->loop);
 }
 
 /* ── The walk ─────────────────────────────────────────────────────────────────────── */

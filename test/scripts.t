@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Functions of Perl and PHP on the stacks of programs that were only started with `record`.
+. "$(dirname "$0")/tap.sh"
+. "$(dirname "$0")/pythons.sh"
+tallytree=$TT_BUILD/tallytree
+python=/usr/bin/python3
+
+# Each script counts the steps of work that its functions ask for, and prints them.
+cat >"$tmp/shapes.pl" <<'END'
+use strict; use utf8; binmode STDOUT, ':utf8';
+my %steps;
+sub work { my ($n, $for) = @_; $steps{$for} += $n; my $s = 0; for (my $i = 0; $i < $n; $i++) { $s += $i % 7 } $s }
+sub shape_plain { work(1000, 'shape_plain') }
+package Über { sub new { bless {} } sub shape_method { main::work(2000, 'Über::shape_method') }
+    sub DESTROY { main::work(1000, 'Über::DESTROY') } }
+package main;
+my $closure = sub { work(1500, 'main::__ANON__') };
+sub by_number { work(20, 'main::by_number'); $a <=> $b }
+sub shape_sort { my @a = sort by_number map { $_ * 7919 % 101 } 1 .. 30; scalar @a }
+sub shape_eval { eval { work(700, 'main::shape_eval') }; eval "work(500, '(eval)'); 1" or die $@ }
+sub inner { work(900, 'main::inner') }
+sub shape_deep { my $n = shift; $n ? shape_deep($n - 1) : inner() }
+sub shape_replace { my $x = 'ab' x 20; $x =~ s/a/work(40, 'main::shape_replace')/ge; length $x }
+my $rounds = shift;
+sub all_shapes { for (1 .. $rounds) { shape_plain(); Über->new->shape_method; $closure->(); shape_sort(); shape_eval();
+    shape_deep(6); shape_replace() } }
+all_shapes();
+$steps{'main::shape_plain'} = delete $steps{shape_plain};
+print "$_ $steps{$_}\n" for keys %steps;
+END
+cat >"$tmp/shapes.php" <<'END'
+<?php
+$steps = [];
+function work($n, $for) { global $steps; $steps[$for] = ($steps[$for] ?? 0) + $n; $s = 0;
+    for ($i = 0; $i < $n; $i++) { $s += $i % 7; } return $s; }
+function shape_plain() { return work(2000, 'shape_plain'); }
+class Über { static function shape_static() { return work(3000, 'Über::shape_static'); }
+    function shape_method() { return work(4000, 'Über::shape_method'); }
+    function __destruct() { work(1000, 'Über::__destruct'); } }
+function by_number($a, $b) { work(60, 'by_number'); return $a <=> $b; }
+function shape_sort() { $a = array_map(fn($x) => $x * 7919 % 101, range(1, 30)); usort($a, 'by_number'); return $a; }
+function shape_steps() { for ($i = 0; $i < 5; $i++) { yield work(500, 'shape_steps'); } }
+function shape_from() { yield from shape_steps(); }
+function inner() { return work(1800, 'inner'); }
+function shape_deep($n) { return $n ? shape_deep($n - 1) : inner(); }
+function shape_eval() { return eval('return work(1500, "shape_eval");'); }
+$closure = function() { return work(1200, '{closure}'); };
+function all_shapes($rounds) { global $closure; for ($i = 0; $i < $rounds; $i++) {
+    shape_plain(); Über::shape_static(); (new Über)->shape_method(); shape_sort(); foreach (shape_from() as $x) {}
+    shape_deep(6); $closure(); array_map($closure, [1, 2]); shape_eval(); } }
+all_shapes((int)$argv[1]);
+foreach ($steps as $for => $n) { echo "$for $n\n"; }
+END
+
+# Holds the callers of work to the steps; and a function is below those that call it.
+cat >"$tmp/shares.py" <<'END'
+import re, sys
+steps = {}
+for line in open(sys.argv[1], encoding="utf8"):
+    name, count = line.rsplit(" ", 1)
+    steps[name] = int(count)
+above = dict(pair.split("<") for pair in sys.argv[4:])
+seen, wrong, work = dict.fromkeys(steps, 0), {}, sys.argv[3]
+for line in open(sys.argv[2], encoding="utf8"):
+    stack, samples = line.rstrip("\n").rsplit(" ", 1)
+    frames = stack.split(";")
+    for caller, callee in zip(frames, frames[1:]):
+        if callee in above and not re.fullmatch(above[callee], caller):
+            wrong[caller, callee] = wrong.get((caller, callee), 0) + int(samples)
+    if work in frames:
+        caller = frames[frames.index(work) - 1]
+        # PHP names the code of an eval as that of a file.
+        caller = frames[frames.index(work) - 2] if caller == "{main}" else caller
+        named = caller if caller in seen else next((f for f in reversed(frames[:frames.index(work)]) if f in seen), "?")
+        seen[named] = seen.get(named, 0) + int(samples)
+total, chi = sum(seen.values()), 0
+for name, count in sorted(seen.items()):
+    expected = total * steps.get(name, 0) / sum(steps.values())
+    chi += (count - expected) ** 2 / expected if expected else count
+    print(f"{name:24} {count:6} samples, {expected:8.1f} expected")
+# With ten degrees of freedom one run in a million is above 48.
+print(f"{total} samples, chi-square {chi:.1f}; wrong neighbours {wrong}")
+sys.exit(total < 50 or chi > 48 or bool(wrong))
+END
+# A processor that is busy takes few samples: then it runs again, for longer.
+has_shares()
+{
+    local work=$1 time
+    shift
+    for time in 1 2 3 4 5; do
+        "$tallytree" record --force -o "$tmp/tt" -- "${script[@]}" >"$tmp/steps" 2>"$tmp/messages" && folded || return
+        [ "$(header stacks.interpreted)" -lt 100 ] || break
+        script[-1]=$((script[-1] * 3))
+        echo "few samples, time $time"
+    done
+    "$python" "$tmp/shares.py" "$tmp/steps" "$tmp/folded" "$work" "$@"
+}
+# described NAME MODULE FILE LINE - the function has these.
+described()
+{
+    "$tallytree" report flat --select kind:interpreted --limit all --csv "$tmp/tt" | "$python" -c '
+import csv, sys
+rows = [[row[k] for k in ("module", "file", "line")]
+        for row in csv.DictReader(line for line in sys.stdin if not line.startswith("#")) if row["name"] == sys.argv[1]]
+print(rows)
+sys.exit(rows != [sys.argv[2:]])' "$@"
+}
+same_output()
+{
+    "${script[@]}" 2>&1 | sort >"$tmp/alone"
+    "$tallytree" record --force -o "$tmp/again" "$@" -- "${script[@]}" 2>"$tmp/messages" | sort | cmp - "$tmp/alone"
+}
+
+# check LANGUAGE MODULE WORK ROUNDS PAIRS...
+check()
+{
+    local language=$1 module=$2 work=$3
+    shift 3
+    try "$language: shares are what the script counts, and no function is below a stranger" has_shares "$work" "$@"
+    equal "$language: the header says which it is" "$(header interpreter)" "$module"
+    try "$language: nearly all frames have a place" nearly_all_placed
+}
+
+script=(perl "$tmp/shapes.pl" 1500)
+if perl -MConfig -e 'exit !($Config{usethreads} && $] >= 5.036 && $] < 5.038)'; then
+    check Perl "perl 5.36" main::work \
+        'main::inner<main::shape_deep' 'main::by_number<(?!main::|Über).*' 'main::shape_plain<main::all_shapes' \
+        'main::shape_eval<main::all_shapes' '(eval)<main::shape_eval|.*::BEGIN'
+    try "Perl: a sub has its package and its file" described "Über::shape_method" "perl 5.36" "$tmp/shapes.pl" ""
+    script[2]=50
+    try "Perl: the output is the same, with --heap, too" eval "same_output && same_output --heap"
+else
+    skip "Perl" "it is not 5.36 with threads"
+fi
+
+# A line of each sub that runs.
+lines()
+{
+    local time
+    for time in 1 2 3 4 5; do
+        "$tallytree" record --lines --force -o "$tmp/tt" -- "${script[@]}" >/dev/null 2>"$tmp/messages" && folded || return
+        grep -o "$1;[^; ]*:[0-9]*" "$tmp/folded" | sort | uniq -c >"$tmp/lines"
+        [ ! -s "$tmp/lines" ] || break
+        echo "no sample of it, time $time"
+    done
+    cat "$tmp/lines"
+    [ -s "$tmp/lines" ] && ! grep -qv "$2\$" "$tmp/lines"
+}
+cat >"$tmp/lines.pl" <<'END'
+sub work {
+    my ($n, $s) = @_;
+    for (1 .. $n) {
+        $s += $_ % 7;
+    }
+    return $s;
+}
+sub first {
+    work(4000);
+    return 1;
+}
+first() for 1 .. 200;
+END
+cat >"$tmp/lines.php" <<'END'
+<?php
+function by($a, $b) {
+    return $a <=> $b;
+}
+function first() {
+    $a = range(1, 3000);
+    shuffle($a);
+    usort($a, 'by');
+    return 1;
+}
+for ($i = 0; $i < 100; $i++)
+    first();
+END
+script=(perl "$tmp/lines.pl")
+try "Perl: --lines has the lines that were running" lines main::work ';lines.pl:[2346]'
+try "Perl: --lines has the lines that called" lines main::first ';lines.pl:9'
+if [ -x /usr/bin/php8.2 ]; then
+    script=(/usr/bin/php8.2 -n "$tmp/shapes.php" 2500)
+    check PHP "php 8.2" work 'inner<shape_deep' 'by_number<(?!shape_|Über|inner|work|all_).*' 'shape_plain<all_shapes' \
+        'Über::shape_static<all_shapes' 'Über::shape_method<all_shapes'
+    try "PHP: a method has its class, its file and its line" described "Über::shape_method" "php 8.2" "$tmp/shapes.php" 7
+    script[3]=50
+    try "PHP: the output is the same, with --heap, too" eval "same_output && same_output --heap"
+    script=(/usr/bin/php8.2 -n "$tmp/lines.php")
+    try "PHP: --lines has the lines that called" lines first ';lines.php:[678]'
+else
+    skip "PHP" "php8.2 is not installed"
+fi
+finish
