@@ -415,6 +415,7 @@ struct shared {
     size_t next, done;
     int stop; /* reading ends: see the fields below */
     int too_many, no_memory;
+    int not_written; /* errno */
     int alone; /* one process has to do it: to say at which file a sum is too large */
     int recordings;
     unsigned formats;
@@ -486,10 +487,12 @@ static void deliver(const struct work *w, struct reading *r, unsigned job)
         n = pwrite(w->fd[job], (const char *)image + done, size - done, (off_t)done);
         done += n > 0 ? (size_t)n : 0;
     }
-    if (done && done == size)
+    if (done && done == size) {
         s->size[job] = size;
-    else
+    } else {
+        s->not_written = n < 0 ? errno : 0;
         stop_for(s, &s->no_memory);
+    }
     if (r->recordings)
         s->recordings = 1;
     __atomic_or_fetch(&s->formats, r->formats, __ATOMIC_RELAXED);
@@ -567,6 +570,8 @@ static int gather(struct reading *r, const struct work *w, int *again)
     *again = s->alone;
     if (s->alone || s->too_many)
         return s->alone ? 0 : TOO_MANY;
+    if (s->not_written)
+        return fail("a temporary file", strerror(s->not_written));
     if (s->no_memory)
         return fail("merge", tt_error_text(-TT_ERR_MEMORY));
     r->recordings |= s->recordings;
@@ -576,6 +581,8 @@ static int gather(struct reading *r, const struct work *w, int *again)
         if (s->size[i])
             error = add_delivered(r, w, i);
     *again = error && tt_builder_has_overflown(r->b);
+    /* A job stopped at a file that can be read by now: the others have not gone on. */
+    *again |= !error && s->stop;
     return *again ? 0 : error;
 }
 

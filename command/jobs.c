@@ -51,6 +51,7 @@ int tt_jobs_run(unsigned jobs, void (*work)(void *arg, unsigned job),
     unsigned started = 0;
     int status, error = 0;
 
+    (void)signal(SIGCHLD, SIG_DFL); /* if it is ignored, no status is kept */
     while (started < jobs && (pid[started] = start(started, work, arg)) > 0)
         started++;
     if (!started) {

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -36,28 +38,38 @@ int tt_token_read(const char *command, const char *path, char token[TT_TOKEN_MOS
     return -TT_ERR_OPTION;
 }
 
-/* 0: it is made, or was there before. */
+static int write_token(int fd)
+{
+    char token[33];
+    FILE *f = tt_http_token(token) == 0 ? fdopen(fd, "w") : NULL;
+
+    if (!f) {
+        (void)close(fd);
+        return -1;
+    }
+    return (fprintf(f, "%s\n", token) < 0) | (fclose(f) != 0) ? -1 : 0;
+}
+
+/* 0: it is made, or was there before.  It has its name only when it is whole. */
 static int make_file(const char *command, const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    char token[33];
-    FILE *f;
+    char whole[PATH_MAX];
+    int fd, error;
 
+    if (access(path, F_OK) == 0)
+        return 0;
+    if ((size_t)snprintf(whole, sizeof whole, "%s.XXXXXX", path) >= sizeof whole) {
+        errno = ENAMETOOLONG;
+        return fails(command, path);
+    }
+    fd = mkostemp(whole, O_CLOEXEC); /* mode 0600 */
     if (fd < 0)
-        return errno == EEXIST ? 0 : fails(command, path);
-    f = tt_http_token(token) == 0 ? fdopen(fd, "w") : NULL;
-    if (!f) {
-        int error = fails(command, path);
-        (void)close(fd);
-        (void)unlink(path);
-        return error;
-    }
-    if ((fprintf(f, "%s\n", token) < 0) | (fclose(f) != 0)) {
-        int error = fails(command, path);
-        (void)unlink(path);
-        return error;
-    }
-    return 0;
+        return fails(command, path);
+    error = write_token(fd) != 0 || (link(whole, path) != 0 && errno != EEXIST)
+                ? fails(command, path)
+                : 0;
+    (void)unlink(whole);
+    return error;
 }
 
 int tt_token_keep(const char *command, const char *path, char token[TT_TOKEN_MOST])

@@ -371,11 +371,13 @@ static void walk(struct tt_interpreter *i, struct tt_interpreted_stack *s)
     struct taking t = {.p = p, .s = s, .run = 1, .begin = begin};
 
     s->end = TT_INTERPRETED_NONE;
-    if (!perl)
+    /* Before Perl starts, its key is another one's, and leads anywhere. */
+    if (!perl || !(s->natives ? tt_runs_has_loop(s, p->loop)
+                              : __atomic_load_n(&p->is_proved, __ATOMIC_RELAXED)))
         return;
     s->end = take_all(&t, perl);
     judge(p, s->end, s->count - begin);
-    tt_runs_anchor(s, begin, p->loop);
+    tt_runs_anchor(s, begin, p->loop, 1);
     if (s->count == begin && s->end == TT_INTERPRETED_WHOLE)
         s->end = TT_INTERPRETED_NONE;
 }

@@ -226,21 +226,13 @@ static enum tt_interpreted_end take_calls(struct php *p, struct tt_interpreted_s
     return TT_INTERPRETED_WHOLE;
 }
 
-static int has_loop(const struct php *p, const struct tt_interpreted_stack *s)
-{
-    for (uint32_t i = 0; i < s->natives; i++)
-        if (s->native[i].function == p->loop)
-            return 1;
-    return 0;
-}
-
 static void walk(struct tt_interpreter *i, struct tt_interpreted_stack *s)
 {
     struct php *p = (void *)i;
     const uint32_t begin = s->count;
 
     s->end = TT_INTERPRETED_NONE;
-    if (!has_loop(p, s))
+    if (!tt_runs_has_loop(s, p->loop))
         return;
     s->end = take_calls(p, s);
     if (s->end == TT_INTERPRETED_WHOLE && s->count > begin)
@@ -251,7 +243,7 @@ static void walk(struct tt_interpreter *i, struct tt_interpreted_stack *s)
     /* While the loop runs, its instruction is in a register. */
     if (s->count > begin && tt_runs_innermost(s, p->loop))
         s->frame[begin].at = 0;
-    tt_runs_anchor(s, begin, p->loop);
+    tt_runs_anchor(s, begin, p->loop, 1);
     if (s->count == begin && s->end == TT_INTERPRETED_WHOLE)
         s->end = TT_INTERPRETED_NONE;
 }

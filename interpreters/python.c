@@ -323,7 +323,7 @@ static void anchor_by_count(const struct tt_python *p, struct tt_interpreted_sta
 {
     for (uint32_t i = begin; i < s->count; i++)
         s->frame[i].anchor = i - begin + 1;
-    tt_runs_anchor(s, begin, p->loop);
+    tt_runs_anchor(s, begin, p->loop, 0);
 }
 
 /* ── The walk ─────────────────────────────────────────────────────────────────────── */

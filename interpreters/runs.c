@@ -41,7 +41,13 @@ static uint64_t next_loop(const struct tt_interpreted_stack *s, uint64_t loop,
     return 0;
 }
 
-void tt_runs_anchor(struct tt_interpreted_stack *s, uint32_t begin, uint64_t loop)
+int tt_runs_has_loop(const struct tt_interpreted_stack *s, uint64_t loop)
+{
+    return loops_of(s, loop) > 0;
+}
+
+void tt_runs_anchor(struct tt_interpreted_stack *s, uint32_t begin, uint64_t loop,
+                    int are_made_before)
 {
     const uint32_t loops = loops_of(s, loop);
     const uint64_t runs = s->count > begin ? s->frame[s->count - 1].anchor : 0;
@@ -50,7 +56,7 @@ void tt_runs_anchor(struct tt_interpreted_stack *s, uint32_t begin, uint64_t loo
 
     if (loops == runs + 1)
         (void)next_loop(s, loop, &native);
-    if (loops && runs == loops + 1)
+    if (are_made_before && loops && runs == loops + 1)
         remove_first_run(s, begin);
     for (uint32_t i = begin; i < s->count; i++) {
         TT_ASSERT(s->frame[i].anchor >= run && s->frame[i].anchor <= run + 1);

@@ -11,10 +11,14 @@
 /* The anchors of the frames from `begin` on are the numbers of their runs, from 1 on; they
  * become addresses in the runs' loops: native frames of the function at `loop`.
  *
- * One loop more than runs: the innermost loop begins or ends.  One run more than loops: the
- * innermost run's loop has not begun, and its frames are removed.  If there are still more
- * runs, the stack is cut, and the outer ones are shown at the last loop. */
-void tt_runs_anchor(struct tt_interpreted_stack *, uint32_t begin, uint64_t loop);
+ * One loop more than runs: the innermost loop begins or ends.  One run more than loops, if
+ * frames are made before their loop begins: the innermost loop has not begun, and its frames
+ * are removed.  Otherwise the stack is cut, and the outer runs are shown at the last loop. */
+void tt_runs_anchor(struct tt_interpreted_stack *, uint32_t begin, uint64_t loop,
+                    int are_made_before);
+
+/* Is a loop among the native frames? */
+int tt_runs_has_loop(const struct tt_interpreted_stack *, uint64_t loop);
 
 /* Does the innermost native frame belong to the loop? */
 static inline int tt_runs_innermost(const struct tt_interpreted_stack *s, uint64_t loop)

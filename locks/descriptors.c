@@ -125,14 +125,17 @@ void tt_descriptor_forget(int fd)
     if ((unsigned)fd >= TT_DESCRIPTORS)
         return;
     word = __atomic_load_n(&tt_descriptor_word[fd], __ATOMIC_RELAXED);
-    if (word == TT_FD_UNKNOWN ||
-        (tt_descriptor_kind(word) == TT_FD_EVENT && !tt_preload_is_here()))
+    if ((word != TT_FD_UNKNOWN || __atomic_load_n(&known.watched, __ATOMIC_RELAXED)) &&
+        !tt_preload_is_here()) {
+        /* A child of vfork closes its own descriptor, and has our memory.  What is known of
+         * pipes is found again. */
+        if (tt_descriptor_kind(word) != TT_FD_EVENT)
+            __atomic_store_n(&tt_descriptor_word[fd], TT_FD_UNKNOWN, __ATOMIC_RELAXED);
         return;
+    }
     __atomic_store_n(&tt_descriptor_word[fd], TT_FD_UNKNOWN, __ATOMIC_RELAXED);
-    if (word != TT_FD_OTHER)
-        tt_descriptor_unwatch(-1, fd);
-    else if (__atomic_load_n(&known.watched, __ATOMIC_RELAXED))
-        tt_descriptor_unwatch(fd, -1);
+    tt_descriptor_unwatch(-1, fd);
+    tt_descriptor_unwatch(fd, -1);
 }
 
 void tt_descriptor_copy(int from, int to)

@@ -106,7 +106,10 @@ static idtype_t type_of(pid_t pid)
 {
     return pid > 0 ? P_PID : pid == -1 ? P_ALL : P_PGID;
 }
-static id_t id_of(pid_t pid) { return (id_t)(pid > 0 ? pid : pid == -1 ? 0 : -pid); }
+static id_t id_of(pid_t pid)
+{
+    return pid > 0 ? (id_t)pid : pid == -1 ? 0 : 0u - (id_t)pid;
+}
 
 TT_INTERPOSE pid_t wait(int *status) { WAIT(P_ALL, 0, status, 0, NEXT.wait(status)); }
 

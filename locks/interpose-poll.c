@@ -42,6 +42,22 @@ int __poll_chk(struct pollfd *, nfds_t, int, size_t);
 int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *,
                 size_t);
 
+/* Is it a time of nothing?  A timeval and a timespec have the same form; NULL is none. */
+static int is_at_once(const void *timeout)
+{
+    long time[2] = {1, 0};
+    struct iovec to = {time, sizeof time},
+                 from = {(void *)(uintptr_t)timeout, sizeof time};
+    const int saved = errno;
+
+    if (timeout)
+        (void)tt_call_system(SYS_process_vm_readv,
+                             (long[6]){tt_lock_process(), (long)(uintptr_t)&to, 1,
+                                       (long)(uintptr_t)&from, 1});
+    errno = saved;
+    return !time[0] && !time[1];
+}
+
 /* The system says whether the list is valid, and one is ready. */
 static void list_polled(struct tt_wake_wait *w, struct pollfd *p, nfds_t count)
 {
@@ -77,15 +93,16 @@ TT_INTERPOSE int __poll_chk(struct pollfd *p, nfds_t count, int timeout, size_t 
 TT_INTERPOSE int ppoll(struct pollfd *p, nfds_t count, const struct timespec *timeout,
                        const sigset_t *mask)
 {
-    WAITS(count, list_polled(&wait_, p, count), NEXT.ppoll(p, count, timeout, mask));
+    WAITS(count && !is_at_once(timeout), list_polled(&wait_, p, count),
+          NEXT.ppoll(p, count, timeout, mask));
 }
 
 TT_INTERPOSE int __ppoll_chk(struct pollfd *p, nfds_t count,
                              const struct timespec *timeout, const sigset_t *mask,
                              size_t room)
 {
-    WAITS(count && count <= room / sizeof *p, list_polled(&wait_, p, count),
-          NEXT.__ppoll_chk(p, count, timeout, mask, room));
+    WAITS(count && count <= room / sizeof *p && !is_at_once(timeout),
+          list_polled(&wait_, p, count), NEXT.__ppoll_chk(p, count, timeout, mask, room));
 }
 
 /* ── select ───────────────────────────────────────────────────────────────────────── */
@@ -138,7 +155,8 @@ static int can_select(int count, const fd_set *reads, const fd_set *writes)
 TT_INTERPOSE int select(int count, fd_set *__restrict reads, fd_set *__restrict writes,
                         fd_set *__restrict errors, struct timeval *__restrict timeout)
 {
-    WAITS(can_select(count, reads, writes), list_selected(&wait_, count, reads, writes),
+    WAITS(can_select(count, reads, writes) && !is_at_once(timeout),
+          list_selected(&wait_, count, reads, writes),
           NEXT.select(count, reads, writes, errors, timeout));
 }
 
@@ -147,7 +165,8 @@ TT_INTERPOSE int pselect(int count, fd_set *__restrict reads, fd_set *__restrict
                          const struct timespec *__restrict timeout,
                          const sigset_t *__restrict mask)
 {
-    WAITS(can_select(count, reads, writes), list_selected(&wait_, count, reads, writes),
+    WAITS(can_select(count, reads, writes) && !is_at_once(timeout),
+          list_selected(&wait_, count, reads, writes),
           NEXT.pselect(count, reads, writes, errors, timeout, mask));
 }
 

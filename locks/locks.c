@@ -342,7 +342,6 @@ void tt_locks_stop(void)
 {
     struct tt_recording *r = tt_recording_now();
 
-    tt_locks_exits(NULL);
     tt_lock_settle();
     tt_locks_on = 0;
     if (r)

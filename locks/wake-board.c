@@ -3,10 +3,13 @@
  * their waits. */
 #include "wake-board.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "folder.h"
@@ -19,6 +22,15 @@ struct tt_wake_board *tt_wake_board;
 
 /* ── The memory ───────────────────────────────────────────────────────────────────── */
 
+/* A file of another user could be made shorter while we use it. */
+static int is_ours(int fd)
+{
+    struct stat s;
+
+    return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
+           s.st_nlink == 1;
+}
+
 /* Its blocks exist from the start: a full disk must not end the program. */
 static void *map_file(const char *folder)
 {
@@ -30,7 +42,7 @@ static void *map_file(const char *folder)
     if (length < 0 || (size_t)length >= sizeof path)
         return MAP_FAILED;
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0 && fallocate(fd, 0, 0, sizeof *tt_wake_board) == 0)
+    if (fd >= 0 && is_ours(fd) && fallocate(fd, 0, 0, sizeof *tt_wake_board) == 0)
         map = mmap(NULL, sizeof *tt_wake_board, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
                    0);
     if (fd >= 0)
@@ -66,6 +78,20 @@ static int is_joined(struct tt_wake_slot *s, uint64_t key, uint32_t process)
     return 1;
 }
 
+/* A process that ended or was killed while a thread waited has left its slot. */
+static int is_left(struct tt_wake_slot *s, uint32_t process)
+{
+    const int saved = errno;
+    const pid_t of = (pid_t)__atomic_load_n(&s->process, __ATOMIC_RELAXED);
+    const int is_gone = of > 0 && of != (pid_t)process && kill(of, 0) != 0 &&
+                        errno == ESRCH;
+
+    errno = saved;
+    if (is_gone)
+        __atomic_store_n(&s->waiters, 0, __ATOMIC_SEQ_CST);
+    return is_gone;
+}
+
 /* First looks for its slot, then for one without waiters.  Two threads may add a key at the
  * same time: the second slot is never found, and replaced later. */
 struct tt_wake_slot *tt_wake_join(uint64_t key, uint32_t process)
@@ -80,7 +106,8 @@ struct tt_wake_slot *tt_wake_join(uint64_t key, uint32_t process)
         s = &bucket[i % TT_WAKE_WAYS];
         found = __atomic_load_n(&s->key, __ATOMIC_ACQUIRE);
         if (found != key &&
-            (i < TT_WAKE_WAYS || __atomic_load_n(&s->waiters, __ATOMIC_SEQ_CST) ||
+            (i < TT_WAKE_WAYS ||
+             (__atomic_load_n(&s->waiters, __ATOMIC_SEQ_CST) && !is_left(s, process)) ||
              !__atomic_compare_exchange_n(&s->key, &found, key, 0, __ATOMIC_SEQ_CST,
                                           __ATOMIC_RELAXED)))
             continue;
@@ -94,10 +121,11 @@ void tt_wake_leave(struct tt_wake_slot *s)
 {
     uint32_t waiters = __atomic_load_n(&s->waiters, __ATOMIC_RELAXED);
 
-    __atomic_store_n(&s->unread, 0, __ATOMIC_RELAXED);
     while (waiters && !__atomic_compare_exchange_n(&s->waiters, &waiters, waiters - 1, 0,
                                                    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
         ;
+    if (waiters == 1)
+        __atomic_store_n(&s->unread, 0, __ATOMIC_RELAXED);
 }
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */

@@ -78,12 +78,13 @@ void tt_wake_begin(struct tt_wake_wait *w, const struct tt_caller *c)
     errno = saved;
 }
 
-/* A path of another process, or one of this one? */
+/* A path of another process, or one of this one; 0: it cannot be known. */
 static uint32_t path_of(const struct tt_wake_event *e)
 {
-    return e->path & TT_WAKE_PATH_SHARED || e->process == (uint32_t)tt_lock_process()
-               ? e->path
-               : 0;
+    const int is_here = e->process == (uint32_t)tt_lock_process() &&
+                        e->path < TT_LOCK_PATHS;
+
+    return e->path & TT_WAKE_PATH_SHARED || is_here ? e->path : 0;
 }
 
 static void charge(const struct tt_wake_wait *w, uint32_t i,

@@ -399,7 +399,10 @@ static __attribute__((destructor)) void destruct(void)
     tt_preload_spend();
     say_unseen();
     say_interpreters();
-    if (has_collector())
+    if (has_collector()) {
+        if (tt_preload_collector.exits)
+            tt_preload_collector.exits(NULL);
         tt_preload_collector.stop();
+    }
     (void)tt_stop();
 }

@@ -321,10 +321,11 @@ static uint64_t shift_of(const struct tt_profile *p)
     return shift;
 }
 
-/* Not if there are samples of recordings, too. */
+/* Not if there are samples of recordings, or stretches of events, too. */
 static int have_begins(const struct tt_profile *p)
 {
-    return tt_fact_number(p, TT_FACT_BEGINS) && !tt_fact_number(p, "recordings");
+    return tt_fact_number(p, TT_FACT_BEGINS) && !tt_fact_number(p, "recordings") &&
+           !tt_fact_text(p, TT_FACT_BEGAN);
 }
 
 static int has_waits(const struct tt_lanes *l, const struct tt_profile *p)

@@ -180,7 +180,9 @@ struct tt_range tt_range_of_run(const struct tt_profile *p)
     r.to = r.from + tt_fact_number(whole, "lasted");
     r.to = until > r.to ? until : r.to;
     if (whole->samples) { /* they are in the order of time */
-        const uint64_t last = whole->sample[whole->samples - 1].time;
+        const struct tt_sample_row *s = &whole->sample[whole->samples - 1];
+        const uint64_t length = tt_fact_number(whole, TT_FACT_BEGINS) ? s->weight : 0,
+                       last = s->time < UINT64_MAX - length ? s->time + length : s->time;
         r.from = whole->sample[0].time < r.from ? whole->sample[0].time : r.from;
         r.to = last >= r.to && last < UINT64_MAX ? last + 1 : r.to;
     }

@@ -101,12 +101,13 @@ static int by_start(const void *a, const void *b)
 }
 
 /* A sample may be anywhere in what it stands for: a gap that is shorter than the stretch
- * before it is not known to be one. */
+ * before it is not known to be one.  The times of events are known. */
 static void close_gaps(struct chart *v)
 {
+    const int is_exact = tt_fact_text(v->p, TT_FACT_BEGAN) != NULL;
     struct tt_stretch *s = v->stretch;
 
-    for (size_t i = 1; i < v->stretches; i++)
+    for (size_t i = 1; !is_exact && i < v->stretches; i++)
         if (s[i].from > s[i - 1].to &&
             s[i].from - s[i - 1].to < s[i - 1].to - s[i - 1].from)
             s[i - 1].to = s[i].from;
@@ -306,20 +307,24 @@ static int by_place(const void *a, const void *b)
     return (x->depth > y->depth) - (x->depth < y->depth);
 }
 
-/* How many levels there are room for. */
+/* How many levels there are room for.  Uses `first`, as no column is left. */
 static uint32_t levels_within(const struct chart *v, const struct tt_query *q)
 {
     const struct box *b = v->box.item;
     const uint32_t limit = tt_limit(q, OWN_LIMIT), depth = q->depth ? q->depth : TT_NONE;
-    uint32_t levels = 0, sum = 0, count;
+    uint32_t *count = v->first, deepest = 0, levels = 0, sum = 0;
 
-    for (;; levels++, sum += count) {
-        count = 0;
-        for (size_t i = 0; i < v->box.count; i++)
-            count += b[i].depth == levels;
-        if (!count || levels == depth || count > limit - sum)
-            return levels;
+    for (size_t i = 0; i < v->box.count; i++)
+        deepest = b[i].depth > deepest ? b[i].depth : deepest;
+    memset(count, 0, (deepest + 1) * sizeof *count);
+    for (size_t i = 0; i < v->box.count; i++)
+        count[b[i].depth]++;
+    for (; levels <= deepest && count[levels] && levels != depth; levels++) {
+        if (count[levels] > limit - sum)
+            break;
+        sum += count[levels];
     }
+    return levels;
 }
 
 static void add_times(struct chart *v, uint64_t from, uint64_t to, uint64_t ran,

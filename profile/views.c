@@ -108,7 +108,7 @@ const struct tt_named_view tt_views[] = {
     {"slowest", tt_view_slowest, 0, slowest_keys,
      "the slowest activations of marked blocks"},
     {"waits", tt_view_locks, 0, waits_keys,
-     "locks: threads that waited, and that held them"},
+     "locks, pipes, children: waits, and what ended them"},
     {"header", tt_view_header, 1, no_keys, "how it was recorded, and its limits"},
     {NULL, NULL, 0, NULL, NULL},
 };

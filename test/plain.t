@@ -19,7 +19,10 @@ def wrong(file, *words):
             text = re.sub(rb"\x1b\[[0-9;]*m", b"", text)
     if not text:
         return ("there is nothing")
-    text = text.decode("utf-8")
+    try:
+        text = text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return ("it is no UTF-8: %s" % error)
     for i, c in enumerate(text):
         n = ord(c)
         if (n < 32 and c not in "\n\t") or 127 <= n < 160 or 0x202a <= n <= 0x202e or 0x2066 <= n <= 0x2069:

@@ -27,16 +27,21 @@ static void begin(const char *natives, const char *runs)
 }
 
 /* The anchors, in hundreds, as digits. */
-static const char *anchors(const char *natives, const char *runs)
+static const char *anchors_of(const char *natives, const char *runs, int are_made_before)
 {
     static char text[MOST + 1];
 
     begin(natives, runs);
-    tt_runs_anchor(&stack, 0, LOOP);
+    tt_runs_anchor(&stack, 0, LOOP, are_made_before);
     for (uint32_t i = 0; i < stack.count; i++)
         text[i] = (char)('0' + frame[i].anchor / 100);
     text[stack.count] = '\0';
     return text;
+}
+
+static const char *anchors(const char *natives, const char *runs)
+{
+    return anchors_of(natives, runs, 1);
 }
 
 TEST(each_run_is_at_its_loop)
@@ -46,6 +51,7 @@ TEST(each_run_is_at_its_loop)
     CHECK_STR(anchors("cLcLm", "21"), "224");  /* "two runs" */
     CHECK_STR(anchors("LcLcLm", "12"), "355"); /* "the innermost loop begins or ends" */
     CHECK_STR(anchors("cLm", "12"), "22"); /* "the innermost run's loop has not begun" */
+    CHECK_STR(anchors_of("cLm", "12", 0), "222"); /* frames are made in their loop */
     CHECK_STR(anchors("cLm", "111"),
               "222"); /* "a cut stack: outer runs are at the last loop" */
     CHECK_STR(anchors("LLLL", "11"),
@@ -58,7 +64,7 @@ TEST(each_run_is_at_its_loop)
 TEST(an_unknown_loop_has_no_native_frames)
 {
     begin("cLm", "11");
-    tt_runs_anchor(&stack, 0, 0);
+    tt_runs_anchor(&stack, 0, 0, 1);
     CHECK(stack.count == 2 && !frame[0].anchor && !frame[1].anchor);
 }
 

@@ -16,12 +16,12 @@ package Über { sub new { bless {} } sub shape_method { main::work(2000, 'Über:
     sub DESTROY { main::work(1000, 'Über::DESTROY') } }
 package main;
 my $closure = sub { work(1500, 'main::__ANON__') };
-sub by_number { work(20, 'main::by_number'); $a <=> $b }
-sub shape_sort { my @a = sort by_number map { $_ * 7919 % 101 } 1 .. 30; scalar @a }
+sub by_number { work(200, 'main::by_number'); $a <=> $b }
+sub shape_sort { my @a = sort by_number map { $_ * 7919 % 101 } 1 .. 10; scalar @a }
 sub shape_eval { eval { work(700, 'main::shape_eval') }; eval "work(500, '(eval)'); 1" or die $@ }
 sub inner { work(900, 'main::inner') }
 sub shape_deep { my $n = shift; $n ? shape_deep($n - 1) : inner() }
-sub shape_replace { my $x = 'ab' x 20; $x =~ s/a/work(40, 'main::shape_replace')/ge; length $x }
+sub shape_replace { my $x = 'ab' x 8; $x =~ s/a/work(200, 'main::shape_replace')/ge; length $x }
 my $rounds = shift;
 sub all_shapes { for (1 .. $rounds) { shape_plain(); Über->new->shape_method; $closure->(); shape_sort(); shape_eval();
     shape_deep(6); shape_replace() } }
@@ -38,8 +38,8 @@ function shape_plain() { return work(2000, 'shape_plain'); }
 class Über { static function shape_static() { return work(3000, 'Über::shape_static'); }
     function shape_method() { return work(4000, 'Über::shape_method'); }
     function __destruct() { work(1000, 'Über::__destruct'); } }
-function by_number($a, $b) { work(60, 'by_number'); return $a <=> $b; }
-function shape_sort() { $a = array_map(fn($x) => $x * 7919 % 101, range(1, 30)); usort($a, 'by_number'); return $a; }
+function by_number($a, $b) { work(400, 'by_number'); return $a <=> $b; }
+function shape_sort() { $a = array_map(fn($x) => $x * 7919 % 101, range(1, 10)); usort($a, 'by_number'); return $a; }
 function shape_steps() { for ($i = 0; $i < 5; $i++) { yield work(500, 'shape_steps'); } }
 function shape_from() { yield from shape_steps(); }
 function inner() { return work(1800, 'inner'); }
@@ -106,6 +106,13 @@ rows = [[row[k] for k in ("module", "file", "line")]
 print(rows)
 sys.exit(rows != [sys.argv[2:]])' "$@"
 }
+# Each of fifty calls makes a text of a megabyte.
+allocates()
+{
+    "$tallytree" record --heap --force -o "$tmp/tt" -- "${script[@]}" >/dev/null 2>"$tmp/messages" &&
+        "$tallytree" export --to folded --metric allocated -o "$tmp/folded" --force "$tmp/tt" &&
+        awk -v name=";$1[ ;]" '$0 ~ name { sum += $NF } END { print sum; exit !(sum >= 50e6 && sum < 200e6) }' "$tmp/folded"
+}
 same_output()
 {
     "${script[@]}" 2>&1 | sort >"$tmp/alone"
@@ -161,6 +168,17 @@ sub first {
 }
 first() for 1 .. 200;
 END
+cat >"$tmp/heap.pl" <<'END'
+my @all;
+sub keep { push @all, pack('a*', 'x' x 1000000) }
+keep() for 1 .. 50;
+END
+cat >"$tmp/heap.php" <<'END'
+<?php
+$all = [];
+function keep() { global $all; $all[] = str_repeat('x', 1000000 + count($all)); }
+for ($i = 0; $i < 50; $i++) keep();
+END
 cat >"$tmp/lines.php" <<'END'
 <?php
 function by($a, $b) {
@@ -175,6 +193,8 @@ function first() {
 for ($i = 0; $i < 100; $i++)
     first();
 END
+script=(perl "$tmp/heap.pl")
+try "Perl: --heap has the sub that allocates" allocates main::keep
 script=(perl "$tmp/lines.pl")
 try "Perl: --lines has the lines that were running" lines main::work ';lines.pl:[2346]'
 try "Perl: --lines has the lines that called" lines main::first ';lines.pl:9'
@@ -185,6 +205,8 @@ if [ -x /usr/bin/php8.2 ]; then
     try "PHP: a method has its class, its file and its line" described "Über::shape_method" "php 8.2" "$tmp/shapes.php" 7
     script[3]=50
     try "PHP: the output is the same, with --heap, too" eval "same_output && same_output --heap"
+    script=(env USE_ZEND_ALLOC=0 /usr/bin/php8.2 -n "$tmp/heap.php")
+    try "PHP: --heap has the function that allocates" allocates keep
     script=(/usr/bin/php8.2 -n "$tmp/lines.php")
     try "PHP: --lines has the lines that called" lines first ';lines.php:[678]'
 else

@@ -33,7 +33,7 @@ function controls() {
   // it: a block's ⋯ is for the mouse, what it opens is the key m on the block's name; the arrow
   // keys go from one radio button to the next.
   const deaf = [...document.querySelectorAll("body *")].filter(
-    (e) => e.l?.clickfalse && !e.closest("[data-control]") && !e.querySelector("[data-control]") && !e.matches("[data-control] + .more, [role=radiogroup]:has([data-control]) [role=radio]") && e.checkVisibility(),
+    (e) => e.l?.clickfalse && !e.matches(":disabled") && !e.closest("[data-control]") && !e.querySelector("[data-control]") && !e.matches("[data-control] + .more, [role=radiogroup]:has([data-control]) [role=radio]") && e.checkVisibility(),
   );
   return { count: seen.length, nameless: seen.filter((e) => !name(e)).map(say), deaf: deaf.map(say) };
 }

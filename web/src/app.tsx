@@ -48,9 +48,11 @@ function App() {
   }, [header]);
   useEffect(() => setHit(0), [state.words.find, state.view]);
   useEffect(() => {
-    if (!current?.element.matches("tbody")) current?.element.scrollIntoView({ block: "nearest" }); // a long table does it itself
-    current?.element.setAttribute("aria-current", "true");
-    return () => current?.element.removeAttribute("aria-current");
+    const { element } = current ?? {};
+    if (!element || element.matches("tbody")) return undefined; // a long table does it itself
+    element.scrollIntoView({ block: "nearest" });
+    element.setAttribute("aria-current", "true");
+    return () => element.removeAttribute("aria-current");
   }, [current]);
   // The groups by their numbers; again: the next page of the group.
   const toGroup = (number: number) => {

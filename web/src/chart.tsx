@@ -10,11 +10,11 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { faintPaint, paintOf } from "./colours";
 import { fit, frameOf, ROW, textOf, type Frame } from "./flame";
-import { amount, shorten } from "./format";
+import { amount, group, shorten } from "./format";
 import type { Table } from "./model";
 import { blockOf, place } from "./names";
 import { useDark, useShell, useSize, useTable, type Asked } from "./shell";
-import { query, timeOf, withTime, withWords } from "./state";
+import { parse, query, timeOf, withTime, withWords } from "./state";
 import { useRange } from "./strip";
 import { moment, movedInto, partText, stepOf, textOf as rangeText, timelineOf, zoomOf, type Range } from "./timeline";
 
@@ -207,7 +207,7 @@ function Picture({ asked, run, range }: { asked: Asked; run: number; range: Rang
     clearTimeout(timer.current);
     const text = partText(to, run, width, shell.live);
     if (text === (state.words.strip ?? "")) setDraft(null);
-    shell.go(withWords(state, { strip: text }));
+    shell.go(withWords(parse(location.hash), { strip: text }));
   };
   const later = (to: Range) => {
     setDraft(to);
@@ -253,6 +253,7 @@ function Picture({ asked, run, range }: { asked: Asked; run: number; range: Rang
   };
   const onDown = (e: PointerEvent) => {
     if (e.button > 1) return;
+    if (e.button === 1) e.preventDefault(); // the browser would scroll
     drag.current = { x: e.clientX, at: nsAt(e.clientX), shown, pans: e.shiftKey || e.button === 1, moved: false };
     canvas.current!.setPointerCapture(e.pointerId);
   };
@@ -369,7 +370,7 @@ function Picture({ asked, run, range }: { asked: Asked; run: number; range: Rang
         {chosen ? <button onClick={() => choosing(chosen)}>select its time</button> : null}
         {chosen ? <button onClick={(e) => menu(chosen, e.currentTarget.getBoundingClientRect().left, e.currentTarget.getBoundingClientRect().bottom)}>what to do with it</button> : null}
       </div>
-      {about.samples ? <p class="about-chart">{`Each of the ${about.samples} samples here stands for ${amount(about.each, "ns")} on average: what is shorter is an estimate. Drag to select a range; with Shift, drag to move. Ctrl and the wheel zoom, and so does a double click.`}</p> : null}
+      {about.samples ? <p class="about-chart">{`Each of the ${group(String(about.samples))} samples here stands for ${amount(about.each, "ns")} on average: what is shorter is an estimate. Drag to select a range; with Shift, drag to move. Ctrl and the wheel zoom, and so does a double click.`}</p> : null}
       {tip ? (
         <div class="tip" style={{ left: `${Math.max(4, Math.min(tip.x + 14, window.innerWidth - 380))}px`, top: `${Math.min(tip.y + 16, window.innerHeight - 110)}px` }}>
           <strong>{shorten(tip.box.name, 200)}</strong>

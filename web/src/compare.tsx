@@ -59,7 +59,7 @@ export function ComparePage() {
         {(table) => (
           <>
             <Figures table={table} tree={tree} caption={`Each ${tree ? "path" : "function"}, ${sidesText(table)}`} texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
-            <More table={table} limit={limit} />
+            <More table={table} limit={limit} all={false} />
           </>
         )}
       </Comparison>

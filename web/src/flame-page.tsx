@@ -40,9 +40,10 @@ function usePart(word: string): [Part, Part, (part: Part) => void] {
   const move = (to: Part) => {
     set(to);
     clearTimeout(timer.current);
+    const from = location.hash;
     timer.current = window.setTimeout(() => {
       rest(to);
-      replace(withWords(parse(location.hash), { zoom: partText(to) }));
+      if (location.hash === from) replace(withWords(parse(from), { zoom: partText(to) })); // it is still that graph
     }, PAUSE);
   };
   return [part, rested, move];

@@ -285,6 +285,7 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
   const [own, setOwn] = useState(ALL);
   const part = given ?? own;
   const setPart = onPart ?? setOwn;
+  useEffect(() => setOwn(ALL), [label, all[0]?.name]); // another graph
   const [unfolded, unfold] = useState(false);
   const stem = useMemo(() => (folds && !unfolded ? stemOf(all) : 0), [all, folds, unfolded]);
   const frames = useMemo(() => (stem ? all.filter((f) => f.depth >= stem).map((f) => ({ ...f, depth: f.depth - stem })) : all), [all, stem]);

@@ -113,7 +113,7 @@ export function PartMap(props: Props) {
         e.currentTarget.setPointerCapture(e.pointerId);
         go(e);
       }}
-      onPointerMove={(e) => e.buttons && go(e)}
+      onPointerMove={(e) => e.currentTarget.hasPointerCapture(e.pointerId) && go(e)}
     >
       <canvas ref={canvas} aria-hidden="true" style={{ width: `${width}px`, height: `${HEIGHT}px` }} />
       <span style={{ left: `${part.from * 100}%`, width: `${Math.max(0.3, (part.to - part.from) * 100)}%` }} />
@@ -153,10 +153,12 @@ export function useDrag(box: HTMLElement | null, part: Part, width: number, onMo
     box.addEventListener("pointerdown", down);
     window.addEventListener("pointermove", move);
     window.addEventListener("pointerup", up);
+    window.addEventListener("pointercancel", up);
     return () => {
       box.removeEventListener("pointerdown", down);
       window.removeEventListener("pointermove", move);
       window.removeEventListener("pointerup", up);
+      window.removeEventListener("pointercancel", up);
     };
   }, [box]);
   return dragged;

@@ -92,17 +92,17 @@ const ALL = 200_000; // rows on one page, at most
 export const rowsOf = (state: State, limit: number) => ({ limit: Number(state.words.limit ?? limit), threshold: state.words.threshold ?? "" });
 
 // Asks for more rows, or for all, where a limit or their size left some out.
-export function More({ table, limit }: { table: Table; limit: number }) {
+export function More({ table, limit, all = true }: { table: Table; limit: number; all?: boolean }) {
   const shell = useShell();
   const isSmall = (row: Table["rows"][number]) => row.role === "remainder" && (row.left ?? 0) > 0;
   const left = table.left;
   const shown = table.rows.filter((r) => r.role !== "remainder" && r.role !== "total").length;
   const show = (words: Record<string, string>) => shell.go(withWords(shell.state, words));
-  if (limit >= ALL || !table.rows.some(isSmall)) return null;
+  if (limit >= ALL || !table.rows.some(isSmall) || (!all && !(left && shown >= limit))) return null;
   return (
     <p class="more-rows">
       {left && shown >= limit ? <button onClick={() => show({ limit: String(limit * 4) })}>show more ({group(String(left))} left)</button> : null}
-      <button onClick={() => show({ limit: String(ALL), threshold: "0" })}>show all</button>
+      {all ? <button onClick={() => show({ limit: String(ALL), threshold: "0" })}>show all</button> : null}
     </p>
   );
 }

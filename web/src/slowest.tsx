@@ -35,7 +35,7 @@ export function SlowestPage() {
             ) : (
               <p class="empty">{by ? "No block was marked with history=BLOCK:K." : "No block was marked with slowest=BLOCK:K."}</p>
             )}
-            <More table={table} limit={limit} />
+            <More table={table} limit={limit} all={false} />
           </div>
         )}
       </Answer>

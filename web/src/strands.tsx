@@ -97,7 +97,7 @@ export function StrandsPage() {
               </div>
             ) : null}
             <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over threads") : by === "wait" ? waitsCaption : "Threads, processes, ranks"} blocks={spreads} nameTitle={spreads ? "function" : by === "rank" ? "process" : "thread"} link={by === "" || by === "rank" ? strandLink(state, table, by) : undefined} leave={by === "wait" ? ["waiter", "waited_for"] : []} />
-            <More table={table} limit={limit} />
+            <More table={table} limit={limit} all={false} />
           </>
         )}
       </Answer>

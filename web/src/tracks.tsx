@@ -97,7 +97,7 @@ export function TracksPage() {
                   </tbody>
                 </table>
               </Scroll>
-              <More table={table} limit={limit} />
+              <More table={table} limit={limit} all={false} />
             </>
           );
         }}
