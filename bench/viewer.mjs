@@ -221,3 +221,4 @@ try {
 } finally {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
+process.exit(); // whatever a browser has left open
