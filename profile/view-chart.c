@@ -184,7 +184,7 @@ static void add_stretch(struct chart *v, const struct tt_stretch *s, uint64_t fr
 /* Those that reach into this column, and those that begin in it. */
 static void add_stretches(struct chart *v, uint64_t from, uint64_t to)
 {
-    uint32_t *reach = v->reach.item, *added;
+    uint32_t *reach, *added;
     size_t kept = 0;
 
     while (v->next < v->stretches && v->stretch[v->next].from < to + v->shift) {
