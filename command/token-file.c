@@ -42,12 +42,15 @@ static int write_token(int fd)
 {
     char token[33];
     FILE *f = tt_http_token(token) == 0 ? fdopen(fd, "w") : NULL;
+    int failed;
 
     if (!f) {
         (void)close(fd);
         return -1;
     }
-    return (fprintf(f, "%s\n", token) < 0) | (fclose(f) != 0) ? -1 : 0;
+    failed = fprintf(f, "%s\n", token) < 0;
+    failed |= fclose(f) != 0;
+    return failed ? -1 : 0;
 }
 
 /* 0: it is made, or was there before.  It has its name only when it is whole. */
