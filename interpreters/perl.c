@@ -14,9 +14,9 @@
 #include <pthread.h>
 #include <stdio.h>
 
+#include "foreign-text.h"
 #include "loaded-symbol.h"
 #include "runs.h"
-#include "utf8.h"
 
 enum {
     /* An interpreter. */
@@ -80,43 +80,18 @@ struct perl {
     int is_proved;
 };
 
-static uint64_t field(const char *bytes, uint32_t at)
-{
-    uint64_t v;
-
-    memcpy(&v, bytes + at, sizeof v);
-    return v;
-}
-
 /* The address of a value's body, if it has this type; 0: it has not. */
 static uint64_t body_of(const struct tt_peek *peek, uint64_t value, uint32_t type)
 {
     char head[16];
 
     return value && tt_safe_read(peek, value, head, sizeof head) &&
-                   (field(head, VALUE_FLAGS) >> 32 & 0xff) == type
-               ? field(head, VALUE_BODY)
+                   (tt_foreign_word(head, VALUE_FLAGS) >> 32 & 0xff) == type
+               ? tt_foreign_word(head, VALUE_BODY)
                : 0;
 }
 
 /* ── Texts ────────────────────────────────────────────────────────────────────────── */
-
-/* Appends bytes up to a NUL, as UTF-8; what is none is Latin-1, as Perl has it.  Returns the
- * end. */
-static char *put_bytes(const char *bytes, char *to, const char *end)
-{
-    enum { LATIN_BEGIN = 0xa0 };
-
-    while (*bytes && end - to > 4) {
-        uint32_t code;
-        const size_t size = tt_utf8(bytes, &code);
-        const int is_shown = size ? code >= ' ' && code != 0x7f : code >= LATIN_BEGIN;
-        to += tt_utf8_put(to, is_shown ? code : '?');
-        bytes += size ? size : 1;
-    }
-    *to = '\0';
-    return to;
-}
 
 /* Appends a text with its length before it.  NULL: it cannot be read. */
 static char *put_text(const struct tt_peek *peek, uint64_t text, char *to,
@@ -133,7 +108,7 @@ static char *put_text(const struct tt_peek *peek, uint64_t text, char *to,
         !tt_safe_read(peek, text + TEXT_BYTES, bytes, (length + 7) & ~(uint64_t)7))
         return NULL;
     bytes[length] = '\0';
-    return put_bytes(bytes, to, end);
+    return tt_foreign_put(bytes, to, end);
 }
 
 /* A text that ends with a NUL, at any address; read by words, the first one from before. */
@@ -150,7 +125,7 @@ static int read_file(const struct tt_peek *peek, uint64_t text, char *out, size_
             break;
     }
     bytes[BYTES] = '\0';
-    (void)put_bytes(bytes + skip, out, out + size);
+    (void)tt_foreign_put(bytes + skip, out, out + size);
     return 1;
 }
 
@@ -180,9 +155,10 @@ static char *put_package(const struct tt_peek *peek, uint64_t package, char *to,
 static int name_sub(const struct tt_peek *peek, const char sub[SUB_SIZE], char *to,
                     const char *end)
 {
-    uint64_t name = field(sub, SUB_NAME), package = field(sub, SUB_PACKAGE), body;
+    uint64_t name = tt_foreign_word(sub, SUB_NAME),
+             package = tt_foreign_word(sub, SUB_PACKAGE), body;
 
-    if (!(field(sub, SUB_FLAGS) >> 32 & SUB_HAS_OWN_NAME)) {
+    if (!(tt_foreign_word(sub, SUB_FLAGS) >> 32 & SUB_HAS_OWN_NAME)) {
         body = body_of(peek, name, VALUE_IS_NAME);
         if (!body || !tt_safe_word(peek, body + NAME_TEXT, &name) ||
             !tt_safe_word(peek, body + NAME_PACKAGE, &package))
@@ -200,16 +176,14 @@ static int read_sub(const struct tt_peek *peek, uint64_t value, char sub[SUB_SIZ
                                 SUB_SIZE - SUB_PACKAGE);
 }
 
-static uint64_t mix(uint64_t h, uint64_t n) { return (h ^ n) * 0x9e3779b97f4a7c15u; }
-
 /* Of a sub; the type of what is no sub. */
 static uint64_t print_of(const char sub[SUB_SIZE], uint64_t type)
 {
-    uint64_t h = mix(1 + type, field(sub, SUB_PACKAGE));
+    uint64_t h = tt_foreign_mix(1 + type, tt_foreign_word(sub, SUB_PACKAGE));
 
-    h = mix(h, field(sub, SUB_START));
-    h = mix(h, field(sub, SUB_NAME));
-    return mix(h, field(sub, SUB_FILE));
+    h = tt_foreign_mix(h, tt_foreign_word(sub, SUB_START));
+    h = tt_foreign_mix(h, tt_foreign_word(sub, SUB_NAME));
+    return tt_foreign_mix(h, tt_foreign_word(sub, SUB_FILE));
 }
 
 /* The main program, and a text that was compiled, have the file of their statement. */
@@ -230,7 +204,7 @@ static int describe(const struct tt_interpreter *i, const struct tt_interpreted 
     if (!is_sub)
         (void)snprintf(out->name, sizeof out->name, "%s",
                        print_of(sub, TYPE_EVAL) == f->print ? "(eval)" : "(main)");
-    file = field(sub, SUB_FILE);
+    file = tt_foreign_word(sub, SUB_FILE);
     if (!is_sub && !tt_safe_word(peek, f->at + STATEMENT_FILE, &file))
         return 0;
     return file && read_file(peek, file, out->file, sizeof out->file);
@@ -275,27 +249,28 @@ static int add(struct taking *t, uint64_t code, uint64_t type)
 
 static int take_context(struct taking *t, const char context[CONTEXT_SIZE])
 {
-    const uint32_t type = (uint32_t)field(context, CONTEXT_TYPE) & 0xff,
+    const uint32_t type = (uint32_t)tt_foreign_word(context, CONTEXT_TYPE) & 0xff,
                    kind = type & TYPE_MASK;
     const int is_sub = kind == TYPE_SUB && !(type & TYPE_IS_NO_SUB);
-    const uint64_t text = kind == TYPE_EVAL ? field(context, CONTEXT_TEXT) : 0;
+    const uint64_t text = kind == TYPE_EVAL ? tt_foreign_word(context, CONTEXT_TEXT) : 0;
 
-    if ((is_sub || kind == TYPE_FORMAT) && !add(t, field(context, CONTEXT_SUB), TYPE_SUB))
+    if ((is_sub || kind == TYPE_FORMAT) &&
+        !add(t, tt_foreign_word(context, CONTEXT_SUB), TYPE_SUB))
         return 0;
     if (text && !add(t, text, TYPE_EVAL))
         return 0;
     if (is_sub || kind == TYPE_FORMAT || text)
-        t->statement = field(context, CONTEXT_STATEMENT);
+        t->statement = tt_foreign_word(context, CONTEXT_STATEMENT);
     if ((is_sub || kind == TYPE_FORMAT || kind == TYPE_EVAL) &&
-        !field(context, CONTEXT_RETURN))
+        !tt_foreign_word(context, CONTEXT_RETURN))
         t->ended = 1;
     return 1;
 }
 
 static enum tt_interpreted_end take_stack(struct taking *t, const char stack[STACK_SIZE])
 {
-    const int64_t last = (int32_t)field(stack, STACK_LAST);
-    const uint64_t contexts = field(stack, STACK_CONTEXTS);
+    const int64_t last = (int32_t)tt_foreign_word(stack, STACK_LAST);
+    const uint64_t contexts = tt_foreign_word(stack, STACK_CONTEXTS);
     char context[CONTEXT_SIZE];
 
     for (int64_t i = last; i >= 0; i--) {
@@ -335,7 +310,7 @@ static enum tt_interpreted_end take_all(struct taking *t, uint64_t perl)
         if (n == STACKS_MAX || !tt_safe_read(peek, at, stack, sizeof stack))
             return TT_INTERPRETED_BROKEN;
         end = take_stack(t, stack);
-        at = field(stack, STACK_OUTER);
+        at = tt_foreign_word(stack, STACK_OUTER);
         t->ended |= at != 0; /* the main program's frame belongs to the outermost stack */
     }
     if (end == TT_INTERPRETED_WHOLE && !take_main(t, perl))

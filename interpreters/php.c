@@ -13,9 +13,9 @@
 #include <link.h>
 #include <stdio.h>
 
+#include "foreign-text.h"
 #include "loaded-symbol.h"
 #include "runs.h"
-#include "utf8.h"
 
 enum {
     /* A call. */
@@ -64,14 +64,6 @@ struct php {
     int is_proved;
 };
 
-static uint64_t field(const char *bytes, uint32_t at)
-{
-    uint64_t v;
-
-    memcpy(&v, bytes + at, sizeof v);
-    return v;
-}
-
 /* ── Texts ────────────────────────────────────────────────────────────────────────── */
 
 static int is_text(const struct tt_peek *peek, uint64_t text)
@@ -82,8 +74,7 @@ static int is_text(const struct tt_peek *peek, uint64_t text)
            (head >> 8 * TEXT_TYPE & 15) == TEXT_IS_STRING;
 }
 
-/* Appends a text to `to`; up to a NUL, which the names of nameless classes have.  Bytes that
- * are no UTF-8 become '?'.  Returns the end; NULL: it cannot be read. */
+/* Appends a text to `to`; up to a NUL, which the names of nameless classes have.  Returns the end; NULL: it cannot be read. */
 static char *put_text(const struct tt_peek *peek, uint64_t text, char *to,
                       const char *end)
 {
@@ -97,14 +88,7 @@ static char *put_text(const struct tt_peek *peek, uint64_t text, char *to,
     if (!tt_safe_read(peek, text + TEXT_BYTES, bytes, (length + 7) & ~(uint64_t)7))
         return NULL;
     bytes[length] = '\0';
-    for (const char *at = bytes; *at && end - to > 4;) {
-        uint32_t code;
-        size_t size = tt_utf8(at, &code);
-        to += tt_utf8_put(to, size && code >= ' ' && code != 0x7f ? code : '?');
-        at += size ? size : 1;
-    }
-    *to = '\0';
-    return to;
+    return tt_foreign_put(bytes, to, end);
 }
 
 /* ── Functions ────────────────────────────────────────────────────────────────────── */
@@ -114,29 +98,27 @@ static int is_script(const char function[FUNCTION_SIZE])
     return function[FUNCTION_TYPE] == TYPE_SCRIPT || function[FUNCTION_TYPE] == TYPE_EVAL;
 }
 
-static uint64_t mix(uint64_t h, uint64_t n) { return (h ^ n) * 0x9e3779b97f4a7c15u; }
-
 static uint64_t print_of(const struct php *p, const struct tt_peek *peek,
                          const char function[FUNCTION_SIZE])
 {
-    const uint64_t name = field(function, FUNCTION_NAME);
-    uint64_t h = mix(1, field(function, p->layout.file)), hash = 0;
+    const uint64_t name = tt_foreign_word(function, FUNCTION_NAME);
+    uint64_t h = tt_foreign_mix(1, tt_foreign_word(function, p->layout.file)), hash = 0;
 
-    h = mix(h, name);
-    h = mix(h, field(function, FUNCTION_CLASS));
-    h = mix(h, field(function, p->layout.code));
-    h = mix(h, (uint32_t)field(function, p->layout.line));
+    h = tt_foreign_mix(h, name);
+    h = tt_foreign_mix(h, tt_foreign_word(function, FUNCTION_CLASS));
+    h = tt_foreign_mix(h, tt_foreign_word(function, p->layout.code));
+    h = tt_foreign_mix(h, (uint32_t)tt_foreign_word(function, p->layout.line));
     if (name)
         (void)tt_safe_word(peek, name + TEXT_HASH, &hash);
-    return mix(h, hash);
+    return tt_foreign_mix(h, hash);
 }
 
 /* "Class::function"; the code of a file has no name. */
 static int name_of(const struct tt_peek *peek, const char function[FUNCTION_SIZE],
                    char out[TT_INTERPRETED_TEXT])
 {
-    const uint64_t name = field(function, FUNCTION_NAME),
-                   class = field(function, FUNCTION_CLASS);
+    const uint64_t name = tt_foreign_word(function, FUNCTION_NAME),
+                   class = tt_foreign_word(function, FUNCTION_CLASS);
     char *at = out, *end = out + TT_INTERPRETED_TEXT;
     uint64_t of;
 
@@ -161,9 +143,9 @@ static int describe(const struct tt_interpreter *i, const struct tt_interpreted 
     if (!tt_safe_read(peek, f->code, function, sizeof function) || !is_script(function) ||
         print_of(p, peek, function) != f->print)
         return 0;
-    out->line = (uint32_t)field(function, p->layout.line);
+    out->line = (uint32_t)tt_foreign_word(function, p->layout.line);
     return name_of(peek, function, out->name) &&
-           put_text(peek, field(function, p->layout.file), out->file,
+           put_text(peek, tt_foreign_word(function, p->layout.file), out->file,
                     out->file + sizeof out->file) != NULL;
 }
 
@@ -183,21 +165,21 @@ static uint32_t line(const struct tt_interpreter *i, const struct tt_interpreted
 static int take_call(struct php *p, struct tt_interpreted_stack *s,
                      const char call[CALL_SIZE], uint64_t run)
 {
-    const uint64_t code = field(call, CALL_FUNCTION);
+    const uint64_t code = tt_foreign_word(call, CALL_FUNCTION);
     char function[FUNCTION_SIZE];
 
-    if (!code) /* stands for a generator's caller */
+    if (!code) /* a generator's caller follows */
         return 1;
     if (!tt_safe_read(s->peek, code, function, sizeof function) ||
         (!p->is_proved && is_script(function) &&
-         !is_text(s->peek, field(function, p->layout.file))))
+         !is_text(s->peek, tt_foreign_word(function, p->layout.file))))
         return 0;
     if (is_script(function))
         s->frame[s->count++] = (struct tt_interpreted){
             .by = &p->base,
             .code = code,
             .print = print_of(p, s->peek, function),
-            .at = field(call, CALL_AT),
+            .at = tt_foreign_word(call, CALL_AT),
             .anchor = run};
     return 1;
 }
@@ -217,11 +199,11 @@ static enum tt_interpreted_end take_calls(struct php *p, struct tt_interpreted_s
         if (n == CALLS_MAX || !tt_safe_read(s->peek, at, call, sizeof call) ||
             !take_call(p, s, call, run))
             return TT_INTERPRETED_BROKEN;
-        if (s->count > before && field(call, CALL_INFO) & CALL_FROM_NATIVE) {
+        if (s->count > before && tt_foreign_word(call, CALL_INFO) & CALL_FROM_NATIVE) {
             run++;
             before = s->count;
         }
-        at = field(call, CALL_PREVIOUS);
+        at = tt_foreign_word(call, CALL_PREVIOUS);
     }
     return TT_INTERPRETED_WHOLE;
 }
