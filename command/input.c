@@ -410,7 +410,7 @@ static int read_in_turn(struct reading *r, const struct tt_file_list *l)
 /* ── By several processes ─────────────────────────────────────────────────────────── */
 
 /* Each takes the next file, and makes a profile of all that it has read; these are merged here.
- * That is exact, so it does not matter who has read what. */
+ * Merging is exact, so any job may read any file. */
 struct shared {
     size_t next, done;
     int stop; /* reading ends: see the fields below */

@@ -29,7 +29,7 @@ enum tt_input_how {
  * complaint and a fact "missing" say which and why.  Complains and returns a negative
  * error if another file cannot be read, or none can; nothing is open then. */
 int tt_input_open(struct tt_input *, char *const *paths, int count, unsigned how);
-/* The same for several, read by so many processes at the same time, at most TT_JOBS_MAX; the profile
+/* The same for several, read by several processes at the same time, at most TT_JOBS_MAX; the profile
  * does not depend on their number. */
 int tt_input_merge(struct tt_input *, char *const *paths, int count, unsigned how,
                    unsigned jobs);

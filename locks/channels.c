@@ -22,7 +22,7 @@ enum { ASKED = 64 };
 static const uint64_t took_long = 20000; /* ns */
 
 static struct {
-    unsigned char room;    /* so many writes are asked whether there is room */
+    unsigned char room;    /* for how many writes the system is asked for room */
     unsigned char returns; /* a call has not waited, as for O_NONBLOCK */
 } hints[TT_DESCRIPTORS];
 

@@ -26,7 +26,7 @@ void tt_channel_add(struct tt_wake_wait *, int fd, uint64_t word, enum tt_channe
 void tt_channel_begin(struct tt_wake_wait *, int fd, uint64_t word, enum tt_channel_for,
                       size_t size, const struct tt_caller *);
 
-/* The call returned so many bytes; less than 0: an error, which does not count. */
+/* `result`: what the call returned, in bytes; less than 0: an error, which does not count. */
 void tt_channel_end(struct tt_wake_wait *, int fd, long result);
 
 /* The same for a call that waits for any of those that were added, and returned `ready`. */

@@ -13,7 +13,7 @@ static struct tt_native native[MOST];
 static struct tt_interpreted frame[MOST];
 static struct tt_interpreted_stack stack;
 
-/* 'L': a loop, other characters: other functions; a digit: a run of so many frames. */
+/* 'L': a loop, other characters: other functions; a digit: the number of frames of a run. */
 static void begin(const char *natives, const char *runs)
 {
     stack = (struct tt_interpreted_stack){.native = native, .frame = frame, .room = MOST};

@@ -57,7 +57,7 @@ function around(frames: Frame[], part: Part): Frame | null {
   return found;
 }
 
-// So many times finer than all, in steps that do not ask again for each movement.
+// How fine the graph is asked for, in steps: a small movement asks for nothing new.
 const finer = (times: number) => finest() / Math.min(64, 2 ** Math.max(0, Math.ceil(Math.log2(times) - 1e-9)));
 
 // With what there is in a frame, as it was asked for, at its place.
