@@ -6,6 +6,7 @@
 #include "perl.h"
 #include "php.h"
 #include "python.h"
+#include "ruby.h"
 
 struct tt_interpreter *tt_interpreters;
 
@@ -13,6 +14,7 @@ static struct tt_interpreter *(*const kinds[])(const struct dl_phdr_info *) = {
     tt_python_find,
     tt_php_find,
     tt_perl_find,
+    tt_ruby_find,
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };

@@ -27,10 +27,11 @@ struct tt_interpreter;
 
 struct tt_interpreted { /* a frame */
     const struct tt_interpreter *by;
-    uint64_t code;   /* address of its code object; */
+    uint64_t code;   /* address of its code object; 0: it is not shown, nor is its loop */
     uint64_t print;  /* distinguishes it from others that were there before */
     uint64_t at;     /* its instruction */
     uint64_t anchor; /* on the native stack, in the loop that runs it */
+    uint64_t method; /* what else its name needs, or 0 */
 };
 
 enum tt_interpreted_end {

@@ -71,11 +71,16 @@ enum {
     CONTEXTS_MAX = 200000,
     TRIES = 16,
     PERLS = 2,
+    /* The first keys of a thread: each a number, and its value. */
+    KEYS = 32,
+    KEY_SIZE = 16,
 };
 
 struct perl {
     struct tt_interpreter base; /* first */
-    uint64_t key, loop;         /* addresses: of the thread's key, of the loop */
+    uint64_t key, loop;         /* addresses: of the thread's key, of the loop, */
+    uint64_t start;             /* of what runs a main program */
+    uint64_t values;            /* in a thread's data, of its keys; 0: not known */
     uint32_t failures;          /* failed walks before the first good one */
     int is_proved;
 };
@@ -285,11 +290,14 @@ static enum tt_interpreted_end take_stack(struct taking *t, const char stack[STA
     return TT_INTERPRETED_WHOLE;
 }
 
-/* Is the main program running, or are subs that are called before or after it? */
+/* Is the main program running, or are subs that are called before or after it, or in another
+ * thread? */
 static int take_main(struct taking *t, uint64_t perl)
 {
     uint64_t phase, code;
 
+    if (t->s->natives && !tt_runs_has_loop(t->s, t->p->start))
+        return 1;
     if (!tt_safe_word(t->s->peek, perl + PERL_PHASE, &phase) ||
         !tt_safe_word(t->s->peek, perl + PERL_MAIN, &code))
         return 0;
@@ -320,9 +328,15 @@ static enum tt_interpreted_end take_all(struct taking *t, uint64_t perl)
 
 static uint64_t perl_of(const struct perl *p, const struct tt_interpreted_stack *s)
 {
-    const unsigned *key = (const unsigned *)(uintptr_t)p->key;
+    const unsigned key = *(const unsigned *)(uintptr_t)p->key;
+    uint64_t perl = 0;
 
-    return s->is_own ? (uintptr_t)pthread_getspecific((pthread_key_t)*key) : 0;
+    if (s->is_own)
+        return (uintptr_t)pthread_getspecific((pthread_key_t)key);
+    if (p->values && key < KEYS)
+        (void)tt_safe_word(s->peek, s->thread + p->values + (uint64_t)key * KEY_SIZE,
+                           &perl);
+    return perl;
 }
 
 /* Frames of an unknown build are not shown, rather than shown wrongly. */
@@ -364,6 +378,27 @@ static unsigned byte_at(uint64_t address)
     return address ? *(const unsigned char *)(uintptr_t)address : 0;
 }
 
+/* The place of a thread's values of keys in the C library's data of the thread, so that those
+ * of a sleeping thread can be read.  A value is stored, and searched there. */
+static uint64_t find_values(void)
+{
+    enum { DATA = 1536 };
+    static const char mark;
+    const uint64_t *data = (const uint64_t *)pthread_self();
+    uint64_t found = 0;
+    pthread_key_t key;
+
+    if (pthread_key_create(&key, NULL) != 0)
+        return 0;
+    if (key < KEYS && pthread_setspecific(key, &mark) == 0)
+        for (uint32_t i = key * KEY_SIZE / 8; i < DATA / 8 && !found; i++)
+            if (data[i] == (uintptr_t)&mark)
+                found = i * sizeof *data - (uint64_t)key * KEY_SIZE;
+    (void)pthread_setspecific(key, NULL);
+    (void)pthread_key_delete(key);
+    return found;
+}
+
 struct tt_interpreter *tt_perl_find(const struct dl_phdr_info *o)
 {
     static struct perl perls[PERLS];
@@ -380,7 +415,10 @@ struct tt_interpreter *tt_perl_find(const struct dl_phdr_info *o)
             return NULL;
     revision = byte_at(tt_loaded_symbol(o, "PL_revision", NULL));
     version = byte_at(tt_loaded_symbol(o, "PL_version", NULL));
-    *p = (struct perl){.key = key, .loop = loop};
+    *p = (struct perl){.key = key,
+                       .loop = loop,
+                       .start = tt_loaded_symbol(o, "perl_run", NULL),
+                       .values = find_values()};
     p->base = (struct tt_interpreter){.walk = walk, .describe = describe, .line = line};
     (void)snprintf(p->base.name, sizeof p->base.name, "perl %u.%u", revision, version);
     if (!key)

@@ -17,7 +17,7 @@
 void tt_runs_anchor(struct tt_interpreted_stack *, uint32_t begin, uint64_t loop,
                     int are_made_before);
 
-/* Is a loop among the native frames? */
+/* Is a loop, or another function, among the native frames? */
 int tt_runs_has_loop(const struct tt_interpreted_stack *, uint64_t loop);
 
 /* Does the innermost native frame belong to the loop? */

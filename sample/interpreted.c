@@ -165,8 +165,9 @@ static void add(struct merge *m, uint32_t index, uint32_t is_interpreted)
 /* Adds the frames whose anchor is below an address. */
 static void add_frames(struct merge *m, uint64_t below)
 {
-    while (m->at < m->s->count && m->s->frame[m->at].anchor < below)
-        add(m, m->at++, 1);
+    for (; m->at < m->s->count && m->s->frame[m->at].anchor < below; m->at++)
+        if (m->s->frame[m->at].code)
+            add(m, m->at, 1);
 }
 
 /* A frame anchored below the innermost native frame has no loop. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Functions of Perl and PHP on the stacks of programs that were only started with `record`.
+# Functions of Perl, PHP and Ruby on the stacks of programs that were only started with `record`.
 . "$(dirname "$0")/tap.sh"
 . "$(dirname "$0")/pythons.sh"
 tallytree=$TT_BUILD/tallytree
@@ -52,6 +52,44 @@ function all_shapes($rounds) { global $closure; for ($i = 0; $i < $rounds; $i++)
 all_shapes((int)$argv[1]);
 foreach ($steps as $for => $n) { echo "$for $n\n"; }
 END
+cat >"$tmp/shapes.rb" <<'END'
+$steps = Hash.new(0)
+def work(n, by) = ($steps[by] += n; s = 0; i = 0; while i < n do s += i % 7; i += 1 end; s)
+def shape_plain = work(2000, 'Object#shape_plain')
+module Steps def each = 5.times { |x| yield work(400, 'block in Steps#each') } end
+class Über
+  include Steps, Enumerable
+  attr_reader :n
+  def initialize(n) = @n = n
+  def self.shape_static = work(3000, 'Über.shape_static')
+  def <=>(other) = (work(200, 'Über#<=>'); n <=> other.n)
+  define_method(:shape_defined) { work(1500, 'block in <class:Über>') }
+  def method_missing(name) = work(1200, 'Über#method_missing')
+  def respond_to_missing?(*) = true
+end
+def shape_sort = (1..10).map { |x| Über.new(x * 7919 % 101) }.sort
+def shape_rescue
+  raise 'no' rescue work(1000, 'rescue in Object#shape_rescue')
+ensure
+  work(800, 'Object#shape_rescue')
+end
+def inner = work(1800, 'Object#inner')
+def shape_deep(n) = n > 0 ? shape_deep(n - 1) : inner
+def shape_eval = eval('work(1500, "Object#shape_eval")')
+def shape_fiber
+  fiber = Fiber.new { 3.times { Fiber.yield work(700, 'block (2 levels) in Object#shape_fiber') } }
+  4.times { fiber.resume }
+end
+def all_shapes(rounds)
+  rounds.times do
+    shape_plain; Über.shape_static; Über.new(1).shape_defined; Über.new(1).unknown; Über.new(1).to_a
+    shape_sort; shape_rescue; shape_deep(6); shape_eval; shape_fiber
+  end
+end
+rounds = ARGV[0].to_i
+[Thread.new { all_shapes(rounds / 2) }, Thread.new { all_shapes(rounds - rounds / 2) }].each(&:join)
+$steps.each { |by, n| puts "#{by} #{n}" }
+END
 
 # Holds the callers of work to the steps; and a function is below those that call it.
 cat >"$tmp/shares.py" <<'END'
@@ -60,7 +98,7 @@ steps = {}
 for line in open(sys.argv[1], encoding="utf8"):
     name, count = line.rsplit(" ", 1)
     steps[name] = int(count)
-above = dict(pair.split("<") for pair in sys.argv[4:])
+above = dict(pair.split("<", 1) for pair in sys.argv[4:])
 seen, wrong, work = dict.fromkeys(steps, 0), {}, sys.argv[3]
 for line in open(sys.argv[2], encoding="utf8"):
     stack, samples = line.rstrip("\n").rsplit(" ", 1)
@@ -152,7 +190,7 @@ lines()
         echo "no sample of it, time $time"
     done
     cat "$tmp/lines"
-    [ -s "$tmp/lines" ] && ! grep -qv "$2\$" "$tmp/lines"
+    [ -s "$tmp/lines" ] && ! grep -qvE "$2\$" "$tmp/lines"
 }
 cat >"$tmp/lines.pl" <<'END'
 sub work {
@@ -212,4 +250,84 @@ if [ -x /usr/bin/php8.2 ]; then
 else
     skip "PHP" "php8.2 is not installed"
 fi
+
+cat >"$tmp/lines.rb" <<'END'
+def work(n)
+  s = 0
+  n.times do |i|
+    s += i % 7
+    s ^= i
+  end
+  s
+end
+def first
+  work(3000)
+
+  1
+end
+def long(w)
+  x = 1; y = 2; z = 3; u = 5
+  x = y + z; y = x + z; z = x + y
+  w += x + y + z + u
+  x = y + z; y = x + z; z = x + y
+  w += x + y + z + u
+  w += x + y + z + u
+  first
+  x = y + z; y = x + z; z = x + y
+  w += x + y + z + u
+  first if w > x
+end
+500.times { long(0) }
+END
+cat >"$tmp/heap.rb" <<'END'
+def keep(all) = all << 'x' * 1000000
+all = []
+50.times { keep(all) }
+END
+if [ -x /usr/bin/ruby3.1 ]; then
+    script=(/usr/bin/ruby3.1 "$tmp/shapes.rb" 1500)
+    check Ruby "ruby 3.1" 'Object#work' 'Object#inner<Object#shape_deep' \
+        'Object#shape_plain<block in Object#all_shapes' 'Über.shape_static<block in Object#all_shapes' \
+        'block in Steps#each<(?!Object#|block|Über).*' 'rescue in Object#shape_rescue<Object#shape_rescue'
+    try "Ruby: a method has its class, its file and its line" described "Über.shape_static" "ruby 3.1" "$tmp/shapes.rb" 9
+    try "Ruby: a method in C has its name, and no other native frame" described "Integer#times" "ruby 3.1" "" ""
+    script[2]=50
+    try "Ruby: the output is the same, with --heap, too" eval "same_output && same_output --heap"
+    script=(/usr/bin/ruby3.1 "$tmp/heap.rb")
+    try "Ruby: --heap has the method that allocates" allocates 'Object#keep'
+    script=(/usr/bin/ruby3.1 "$tmp/lines.rb")
+    try "Ruby: --lines has the lines that were running" lines 'block in Object#work' ';lines.rb:[345]'
+    try "Ruby: --lines has the lines that called" lines 'Object#first' ';lines.rb:10'
+    try "Ruby: --lines has the lines of a long method that called" lines 'Object#long' ';lines.rb:(21|24)'
+else
+    skip "Ruby" "ruby3.1 is not installed"
+fi
+
+# A second of sleep, in a function of the first thread or of another one.
+cat >"$tmp/wall.pl" <<'END'
+sub waits { select(undef, undef, undef, 0.02) for 1 .. 50 }
+if ($ARGV[0]) { require threads; threads->create(\&waits)->join } else { waits() }
+END
+cat >"$tmp/wall.php" <<'END'
+<?php
+function waits() { for ($i = 0; $i < 50; $i++) usleep(20000); }
+waits();
+END
+cat >"$tmp/wall.rb" <<'END'
+def waits = 50.times { sleep 0.02 }
+ARGV[0] ? Thread.new { waits }.join : waits
+END
+# The function has a second of waiting, whatever the processor's load.
+waits()
+{
+    "$tallytree" record --wall --force -o "$tmp/tt" -- "${script[@]}" >/dev/null 2>"$tmp/messages" &&
+        "$tallytree" export --to folded --metric time -o "$tmp/folded" --force "$tmp/tt" &&
+        awk -v name=";$1;" 'index($0, name) && /waits/ { sum += $NF } END { print sum; exit !(sum >= 0.9e9) }' "$tmp/folded"
+}
+for script in "perl $tmp/wall.pl" "perl $tmp/wall.pl thread" "php8.2 -n $tmp/wall.php" "ruby3.1 $tmp/wall.rb" "ruby3.1 $tmp/wall.rb thread"; do
+    read -ra script <<<"$script"
+    case ${script[0]} in perl) waiting=main::waits ;; php8.2) waiting=waits ;; *) waiting='Object#waits' ;; esac
+    what="--wall has the function that waits: ${script[*]##*/}"
+    if [ -x "/usr/bin/${script[0]}" ]; then try "$what" waits $waiting; else skip "$what" "it is not installed"; fi
+done
 finish
