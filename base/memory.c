@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "assertion.h"
+#include "large-pages.h"
 
 /* Precedes each piece, so that a caller need not know its size to free it. */
 struct head {
@@ -37,7 +38,8 @@ void *tt_memory_get(const struct tt_memory *m, size_t size)
 {
     if (__builtin_add_overflow(size, sizeof(struct head), &size))
         return NULL;
-    return begin_piece(m && m->get ? m->get(m->arg, size) : calloc(1, size), size);
+    return begin_piece(m && m->get ? m->get(m->arg, size) : tt_large_array(1, size),
+                       size);
 }
 
 void tt_memory_put(const struct tt_memory *m, void *p)

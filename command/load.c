@@ -17,11 +17,12 @@
 #include "command.h"
 #include "complain.h"
 #include "format.h"
+#include "large-pages.h"
 #include "load.h"
 
 static char *read_all(int fd, size_t size)
 {
-    char *p = malloc(size ? size : 1);
+    char *p = tt_large_pages(malloc(size ? size : 1), size);
     size_t have = 0;
 
     while (p && have < size) {

@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "large-pages.h"
+
 /* Smaller pieces come from malloc, and the largest from a file. */
 enum { MAPPED = 1 << 20, OF_A_FILE = 64 << 20 };
 
@@ -44,7 +46,9 @@ static void *map_nothing(size_t size)
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
                    0);
 
-    return p == MAP_FAILED ? NULL : p;
+    if (p == MAP_FAILED)
+        return NULL;
+    return tt_large_pages(p, size);
 }
 
 static void *get(void *arg, size_t size)

@@ -54,7 +54,7 @@ static uint64_t hash_text(const char *text)
     return h;
 }
 
-static const char *string_at(const struct tt_builder *b, uint32_t id)
+const char *tt_builder_text(const struct tt_builder *b, uint32_t id)
 {
     TT_ASSERT(id < b->string.count);
     return (const char *)b->bytes.item + ((const size_t *)b->string.item)[id];
@@ -80,7 +80,7 @@ uint32_t tt_builder_string(struct tt_builder *b, const char *text)
     if (b->failed)
         return TT_NONE;
     for (size_t at = 0; (id = tt_index_next(&b->strings, hash, &at)) != TT_NO_NUMBER;)
-        if (strcmp(string_at(b, id), t) == 0)
+        if (strcmp(tt_builder_text(b, id), t) == 0)
             return id;
     return tt_builder_id(b, add_string(b, hash, t));
 }
@@ -121,7 +121,8 @@ uint32_t tt_builder_parent(const struct tt_builder *b, uint32_t context,
     const struct tt_grown *g = (const struct tt_grown *)b->context.item + context;
 
     TT_ASSERT(context < b->context.count && g->block < b->block.count);
-    *name = string_at(b, ((const struct tt_block_row *)b->block.item + g->block)->name);
+    *name = tt_builder_text(
+        b, ((const struct tt_block_row *)b->block.item + g->block)->name);
     return g->parent;
 }
 
@@ -192,7 +193,7 @@ static int is_strand_before(const void *arg, uint32_t strand, uint32_t other)
     return x->field < y->field
 #define ORDER_BY_TEXT(field)                                                             \
     if (x->field != y->field)                                                            \
-    return strcmp(string_at(b, x->field), string_at(b, y->field)) < 0
+    return strcmp(tt_builder_text(b, x->field), tt_builder_text(b, y->field)) < 0
 
     if (strand == other || strand == TT_NONE || other == TT_NONE)
         return strand < other;
@@ -461,6 +462,8 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
     tt_vector_init(&b->series, m, sizeof(struct tt_series_row));
     tt_vector_init(&b->point, m, sizeof(struct tt_point));
     tt_vector_init(&b->sample, m, sizeof(struct tt_sample_row));
+    tt_vector_init(&b->identity, m, sizeof(uint64_t));
+    tt_vector_init(&b->path, m, sizeof(uint64_t));
     tt_vector_init(&b->spread, m, sizeof(struct tt_vector));
     tt_vector_init(&b->total, m, sizeof(uint64_t));
     tt_trails_init(b);
@@ -489,7 +492,8 @@ void tt_builder_free(struct tt_builder *b)
         &b->bytes,      &b->string, &b->block, &b->metric,  &b->context,     &b->arc,
         &b->strand,     &b->fact,   &b->entry, &b->missing, &b->times,       &b->bin,
         &b->activation, &b->slow,   &b->space, &b->series,  &b->point,       &b->spread,
-        &b->total,      &b->place,  &b->frame, &b->trail,   &b->trail_entry, &b->sample};
+        &b->total,      &b->place,  &b->frame, &b->trail,   &b->trail_entry, &b->sample,
+        &b->identity,   &b->path};
     for (size_t i = 0; i < b->spread.count; i++)
         tt_vector_fini((struct tt_vector *)b->spread.item + i);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)

@@ -34,6 +34,7 @@ struct tt_builder {
     struct tt_vector entry; /* struct tt_entry; row: enum tt_role << 32 | id */
     size_t summed;          /* of them, when they were last summed up */
     struct tt_vector missing, times, bin, activation, slow, space, series, point, sample;
+    struct tt_vector identity, path; /* uint64_t: of blocks and contexts, see samples.c */
     uint32_t weighs;         /* the metric of samples' weights; TT_NONE: there are none */
     struct tt_vector spread; /* struct tt_vector of spreads: two for each metric */
     struct tt_vector total; /* uint64_t: of each metric, in all contexts and below them */
@@ -60,6 +61,9 @@ uint32_t tt_builder_id(struct tt_builder *, uint32_t number);
 
 /* Appends an item to a vector; NULL: no memory, and the builder has failed. */
 void *tt_builder_item(struct tt_builder *, struct tt_vector *);
+
+/* The text of a string, until the next one is added. */
+const char *tt_builder_text(const struct tt_builder *, uint32_t string);
 
 /* The order of strands by what they are, as in the file, and not by when they came. */
 struct tt_strand_order tt_builder_strand_order(const struct tt_builder *);

@@ -35,19 +35,26 @@ static uint64_t finish(uint64_t h)
     return h ^ h >> 33;
 }
 
-uint64_t tt_block_identity(const struct tt_profile *p, uint32_t block)
+uint64_t tt_row_identity(const struct tt_block_row *b, const char *name,
+                         const char *module, const char *file)
 {
-    const struct tt_block_row *b = &p->block[block];
-    const uint32_t texts[] = {b->name, b->module, b->file};
+    const char *const texts[] = {name, module, file};
     uint64_t hash = 0xcbf29ce484222325;
 
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        const char *text = tt_profile_string(p, texts[i]);
-        hash = add_bytes(hash, text, strlen(text) + 1); /* the NUL keeps them apart */
-    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        hash = add_bytes(hash, texts[i], strlen(texts[i]) + 1); /* the NUL parts them */
     hash = add_number(add_number(hash, b->kind), b->line);
     hash = add_number(add_number(hash, b->column), b->length);
     return finish(add_number(hash, b->offset));
+}
+
+uint64_t tt_block_identity(const struct tt_profile *p, uint32_t block)
+{
+    const struct tt_block_row *b = &p->block[block];
+
+    return tt_row_identity(b, tt_profile_string(p, b->name),
+                           tt_profile_string(p, b->module),
+                           tt_profile_string(p, b->file));
 }
 
 uint64_t tt_path_below(uint64_t parent, uint64_t identity)

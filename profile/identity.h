@@ -14,6 +14,9 @@ enum { TT_IDENTITY_SIZE = 17 }; /* bytes: 16 digits and a NUL */
 
 /* Takes time in proportion to the block's texts. */
 uint64_t tt_block_identity(const struct tt_profile *, uint32_t block);
+/* The same of a row whose texts are these. */
+uint64_t tt_row_identity(const struct tt_block_row *, const char *name,
+                         const char *module, const char *file);
 
 /* The path of a child, by its parent's path and its own block. */
 uint64_t tt_path_below(uint64_t parent, uint64_t identity);

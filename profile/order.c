@@ -625,7 +625,7 @@ static int by_fact(const void *a, const void *b)
 
 int tt_order_make(struct tt_builder *b, struct tt_order *o)
 {
-    if (order_strings(b, o) != 0)
+    if (tt_samples_end(b) != 0 || order_strings(b, o) != 0)
         return -TT_ERR_MEMORY;
     renumber_strings(b, o);
     ORDER_ROWS(block, block, by_block, o->block);

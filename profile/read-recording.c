@@ -4,6 +4,7 @@
  * A recording has a tree for each strand; here they become one, with figures by strand. */
 #include "read-recording.h"
 
+#include "building.h"
 #include "figures.h"
 #include "picture-log.h"
 #include "preorder.h"
@@ -664,26 +665,6 @@ static void add_facts(struct transfer *t)
 
 /* ── Samples by time ──────────────────────────────────────────────────────────────── */
 
-static void keep_sample(void *arg, const struct tt_picture_sample *s)
-{
-    struct tt_vector *v = arg;
-    struct tt_picture_sample *kept = tt_vector_add(v, 1);
-
-    if (kept)
-        *kept = *s;
-}
-
-static int by_context_and_time(const void *a, const void *b)
-{
-    const struct tt_picture_sample *x = a, *y = b;
-
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    if (x->context != y->context)
-        return x->context < y->context ? -1 : 1;
-    return (x->weight > y->weight) - (x->weight < y->weight);
-}
-
 /* Contexts of a strand are adjacent. */
 static uint32_t strand_of_context(const struct tt_picture *p, uint32_t context)
 {
@@ -699,45 +680,46 @@ static uint32_t strand_of_context(const struct tt_picture *p, uint32_t context)
     return low;
 }
 
-static void add_samples(struct transfer *t, const struct tt_vector *v,
-                        struct running *sums)
-{
-    const struct tt_header *h = t->p->header;
-    const struct tt_picture_sample *s = v->item;
-    uint32_t strand = TT_NONE;
+struct sample_transfer {
+    struct transfer *t;
+    uint32_t *strand;     /* the builder's ids */
+    struct running *sums; /* of each strand: samples add up to its rounded sum */
+};
 
-    for (size_t i = 0; i < v->count; i++) {
-        const uint32_t of = strand_of_context(t->p, s[i].context);
-        if (of != strand)
-            add_strand(t, t->p->strand[of]);
-        strand = of;
-        tt_builder_sample(t->b, t->time, t->context[s[i].context],
-                          h->start_time + scale(h, s[i].time),
-                          scale_next(h, &sums[of], s[i].weight), 0);
-    }
+static void take_sample(void *arg, const struct tt_picture_sample *s)
+{
+    const struct sample_transfer *x = arg;
+    const struct transfer *t = x->t;
+    const struct tt_header *h = t->p->header;
+    const uint32_t of = strand_of_context(t->p, s->context);
+
+    t->b->current = x->strand[of];
+    tt_builder_sample(t->b, t->time, t->context[s->context],
+                      h->start_time + scale(h, s->time),
+                      scale_next(h, &x->sums[of], s->weight), 0);
 }
 
 static int take_samples(struct transfer *t)
 {
-    const size_t bytes = t->p->strands * sizeof(struct running);
-    struct running *sums;
-    struct tt_vector v;
+    const struct tt_picture *p = t->p;
+    struct sample_transfer x = {.t = t};
     uint64_t lost;
     int error;
 
-    if (!t->p->header->log || !t->p->strands)
+    if (!p->header->log || !p->strands)
         return 0;
-    tt_vector_init(&v, NULL, sizeof(struct tt_picture_sample));
-    sums = tt_memory_get(NULL, bytes);
-    error = sums ? tt_picture_log(t->p, keep_sample, &v, &lost) : -TT_ERR_MEMORY;
-    if (!error) {
-        if (v.count)
-            qsort(v.item, v.count, v.size, by_context_and_time);
-        add_samples(t, &v, sums);
-        tt_builder_fact(t->b, "lost.timed", TT_FACT_SUM, scale(t->p->header, lost), "");
+    x.strand = tt_memory_get(NULL, p->strands * sizeof *x.strand);
+    x.sums = tt_memory_get(NULL, p->strands * sizeof *x.sums);
+    for (uint32_t i = 0; x.strand && i < p->strands; i++) {
+        add_strand(t, p->strand[i]);
+        x.strand[i] = t->b->current;
     }
-    tt_memory_put(NULL, sums);
-    tt_vector_fini(&v);
+    error = x.strand && x.sums ? tt_picture_log(p, take_sample, &x, &lost)
+                               : -TT_ERR_MEMORY;
+    if (!error)
+        tt_builder_fact(t->b, "lost.timed", TT_FACT_SUM, scale(p->header, lost), "");
+    tt_memory_put(NULL, x.sums);
+    tt_memory_put(NULL, x.strand);
     return error;
 }
 

@@ -10,92 +10,124 @@
  *                   ▼         ▼
  *              │     8   │      5  │        │       sums stay what they are
  *
- * The chance of a sample is a hash of its time and weight.  The winner keeps its time run.  The
- * winner of all samples has won in each part of them before; intervals lie within longer ones;
- * and more samples never need shorter ones.  So the result does not depend on the order or the
- * grouping of merges. */
+ * The chance of a sample is a hash of its time, weight and path.  The winner keeps its time run.
+ * The winner of all samples has won in each part of them before; intervals lie within longer
+ * ones; and more samples never need shorter ones.  So the result does not depend on the order or
+ * the grouping of merges. */
+#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "add-profile.h"
 #include "building.h"
+#include "identity.h"
 #include "order.h"
+#include "sample-sort.h"
 #include "samples.h"
 
-enum { ROOM = 4 * TT_SAMPLES_MAX }; /* before they are thinned */
+enum { ROOM = 2 * TT_SAMPLES_MAX }; /* before they are thinned */
 #define UNPLACED TT_SAMPLE_UNPLACED
 
 /* ── The race ─────────────────────────────────────────────────────────────────────── */
 
-static uint64_t chance_of(const struct tt_sample_row *s)
+/* The paths of contexts do not depend on the order of merges, as their numbers do. */
+static void find_paths(struct tt_builder *b)
+{
+    const struct tt_block_row *block = b->block.item;
+    const struct tt_grown *context = b->context.item;
+    uint64_t *identity, *path;
+
+    while (b->identity.count < b->block.count) {
+        const struct tt_block_row *row = &block[b->identity.count];
+        identity = tt_builder_item(b, &b->identity);
+        if (!identity)
+            return;
+        *identity = tt_row_identity(row, tt_builder_text(b, row->name),
+                                    tt_builder_text(b, row->module),
+                                    tt_builder_text(b, row->file));
+    }
+    identity = b->identity.item;
+    while (b->path.count < b->context.count) {
+        const size_t i = b->path.count;
+        const struct tt_grown *g = &context[i];
+        path = tt_builder_item(b, &b->path);
+        if (!path)
+            return;
+        TT_ASSERT(i == 0 || g->parent < i);
+        *path = tt_path_below(i ? path[-(ptrdiff_t)(i - g->parent)] : 0,
+                              identity[g->block]);
+    }
+}
+
+static int is_unplaced(const struct tt_sample_row *s)
+{
+    return s->strand != TT_NONE && s->strand & UNPLACED;
+}
+
+static uint64_t path_of(const struct tt_builder *b, const struct tt_sample_row *s)
+{
+    return is_unplaced(s) ? s->context : ((const uint64_t *)b->path.item)[s->context];
+}
+
+static uint64_t chance_of(const struct tt_sample_row *s, uint64_t path)
 {
     uint64_t x = s->time * 0x9e3779b97f4a7c15u ^ s->weight * 0xff51afd7ed558ccdu;
 
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 30 ^ path) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
 }
 
-/* -log2 of a number from 0 to 1, in 2^-20: by squaring, alike on every machine. */
-static uint64_t minus_log2(uint64_t chance)
-{
-    enum { DIGITS = 20 };
-    uint64_t x = chance | 1, log;
-    const int zeros = __builtin_clzll(x);
+enum { LOG_DIGITS = 20 };
 
-    x <<= zeros;
-    log = (uint64_t)(zeros + 1) << DIGITS;
-    for (int i = DIGITS - 1; i >= 0; i--) {
+/* log2 of a number from 2^63 on, less 63, in 2^-20: by squaring, alike on every machine. */
+static uint64_t log2_by_squaring(uint64_t x)
+{
+    uint64_t log = 0;
+
+    for (int i = LOG_DIGITS - 1; i >= 0; i--) {
         unsigned __int128 square = (unsigned __int128)x * x;
         if (square >> 127) {
-            log -= (uint64_t)1 << i;
+            log |= (uint64_t)1 << i;
             x = (uint64_t)(square >> 64);
         } else {
             x = (uint64_t)(square >> 63);
         }
     }
+    return log;
+}
+
+/* The same; log2() errs by less than 2^-44, so it decides unless it is next to a limit. */
+static uint64_t log2_of(uint64_t x)
+{
+    const double log = (log2((double)x) - 63) * (1 << LOG_DIGITS), unsure = 0x1p-20;
+
+    return (int64_t)(log - unsure) == (int64_t)(log + unsure) ? (uint64_t)log
+                                                              : log2_by_squaring(x);
+}
+
+/* -log2 of a number from 0 to 1, in 2^-20. */
+static uint64_t minus_log2(uint64_t chance)
+{
+    const uint64_t x = chance | 1;
+    const int zeros = __builtin_clzll(x);
+    const uint64_t log = ((uint64_t)(zeros + 1) << LOG_DIGITS) - log2_of(x << zeros);
+
     return log ? log : 1;
 }
 
 /* Returns the time that a sample runs, as the bits of a double, which have the order of
  * their values. */
-static uint64_t time_run(const struct tt_sample_row *s)
+static uint64_t time_run(const struct tt_sample_row *s, uint64_t path)
 {
-    const double ran = (double)minus_log2(chance_of(s)) /
-                       (double)(s->weight ? s->weight : 1);
+    double ran;
     uint64_t bits;
 
     if (s->ran)
         return s->ran;
+    ran = (double)minus_log2(chance_of(s, path)) / (double)(s->weight ? s->weight : 1);
     memcpy(&bits, &ran, sizeof bits);
     return bits;
-}
-
-/* ── Order ────────────────────────────────────────────────────────────────────────── */
-
-#define ORDER_BY(field)                                                                  \
-    if (x->field != y->field)                                                            \
-    return x->field < y->field ? -1 : 1
-
-static int by_strand(const void *a, const void *b)
-{
-    const struct tt_sample_row *x = a, *y = b;
-
-    ORDER_BY(strand);
-    ORDER_BY(time);
-    ORDER_BY(context);
-    ORDER_BY(weight);
-    ORDER_BY(ran);
-    return 0;
-}
-
-static int by_time(const void *a, const void *b)
-{
-    const struct tt_sample_row *x = a, *y = b;
-
-    ORDER_BY(time);
-    return by_strand(a, b);
 }
 
 /* ── Thinning ─────────────────────────────────────────────────────────────────────── */
@@ -131,32 +163,48 @@ static uint32_t find_interval(const struct tt_vector *v)
     return low;
 }
 
-/* Returns the winner of both, with the weight of both. */
-static void race(struct tt_sample_row *into, const struct tt_sample_row *s)
+static int is_winner(const struct tt_builder *b, const struct tt_sample_row *x,
+                     uint64_t ran_x, const struct tt_sample_row *y, uint64_t ran_y)
 {
-    const uint64_t a = time_run(into), b = time_run(s);
+    if (ran_x != ran_y)
+        return ran_x < ran_y;
+    if (x->time != y->time)
+        return x->time < y->time;
+    return path_of(b, x) < path_of(b, y);
+}
+
+/* Makes the winner of both, with the weight of both. */
+static void race(const struct tt_builder *b, struct tt_sample_row *into,
+                 const struct tt_sample_row *s)
+{
+    const uint64_t ran = time_run(into, path_of(b, into));
+    const uint64_t ran_s = time_run(s, path_of(b, s));
     uint64_t weight = into->weight;
 
     tt_add_capped(&weight, s->weight);
-    if (b < a || (b == a && by_time(s, into) < 0))
+    if (is_winner(b, s, ran_s, into, ran))
         *into = *s;
-    into->ran = b < a ? b : a;
+    into->ran = ran_s < ran ? ran_s : ran;
     into->weight = weight;
 }
 
-static void thin_samples(struct tt_vector *v)
+static void thin_samples(struct tt_builder *b)
 {
+    struct tt_vector *v = &b->sample;
     struct tt_sample_row *s = v->item;
     uint32_t shift;
     size_t kept = 1;
 
     if (v->count <= TT_SAMPLES_MAX)
         return;
-    qsort(s, v->count, sizeof *s, by_strand);
+    find_paths(b);
+    if (b->failed)
+        return;
+    tt_sort_samples(s, v->count, 1);
     shift = find_interval(v);
     for (size_t i = 1; i < v->count; i++)
         if (is_together(&s[kept - 1], &s[i], shift))
-            race(&s[kept - 1], &s[i]);
+            race(b, &s[kept - 1], &s[i]);
         else
             s[kept++] = s[i];
     v->count = kept;
@@ -171,7 +219,7 @@ void tt_samples_add(struct tt_builder *b, const struct tt_sample_row *row)
     if (b->failed || row->context == TT_NONE)
         return;
     if (b->sample.count >= ROOM)
-        thin_samples(&b->sample);
+        thin_samples(b);
     s = tt_vector_add(&b->sample, 1);
     if (s)
         *s = *row;
@@ -181,15 +229,8 @@ void tt_samples_add(struct tt_builder *b, const struct tt_sample_row *row)
 
 static const char *name_of(const struct tt_builder *b, uint32_t metric)
 {
-    const struct tt_metric_row *row = b->metric.item;
-    const size_t *string = b->string.item;
-
-    return (const char *)b->bytes.item + string[row[metric].name];
-}
-
-static int is_unplaced(const struct tt_sample_row *s)
-{
-    return s->strand != TT_NONE && s->strand & UNPLACED;
+    return tt_builder_text(b,
+                           ((const struct tt_metric_row *)b->metric.item)[metric].name);
 }
 
 /* Those of another metric; others have no metric so far. */
@@ -370,6 +411,14 @@ int tt_builder_range(struct tt_builder *b, const struct tt_profile *p,
     return b->failed ? -TT_ERR_MEMORY : 0;
 }
 
+int tt_samples_end(struct tt_builder *b)
+{
+    thin_samples(b);
+    tt_vector_fini(&b->identity);
+    tt_vector_fini(&b->path);
+    return b->failed ? -TT_ERR_MEMORY : 0;
+}
+
 void tt_order_samples(struct tt_builder *b, const struct tt_order *o)
 {
     struct tt_sample_row *s = b->sample.item;
@@ -378,7 +427,5 @@ void tt_order_samples(struct tt_builder *b, const struct tt_order *o)
         s[i].context = o->context[s[i].context];
         s[i].strand = s[i].strand < b->strand.count ? o->strand[s[i].strand] : TT_NONE;
     }
-    thin_samples(&b->sample);
-    if (b->sample.count)
-        qsort(s, b->sample.count, sizeof *s, by_time);
+    tt_sort_samples(s, b->sample.count, 0);
 }

@@ -37,10 +37,12 @@ void tt_builder_place_samples(struct tt_builder *, uint32_t metric,
 int tt_builder_range(struct tt_builder *, const struct tt_profile *,
                      const struct tt_range *, const uint32_t *context);
 
-/* The samples in the file's order, within their cap: samples.c. */
 void tt_samples_gather(struct tt_builder *, const struct tt_profile *,
                        const uint32_t *context, const uint32_t *strand, uint32_t metric,
                        const struct tt_range *);
+/* Keeps the samples within their cap, when there are no more to come and numbers are still
+ * the builder's; then the order of the file. */
+int tt_samples_end(struct tt_builder *);
 void tt_order_samples(struct tt_builder *, const struct tt_order *);
 
 /* The metric that the weights of samples are parts of: time, or another one that is a

@@ -6,7 +6,7 @@
 #include "picture.h"
 
 /* An entry of the sample log: the share of a context's samples that were charged at a time, in
- * ticks since the recording began.  Calls back for each, in no order; *lost: ticks of samples
+ * ticks since the recording began.  Calls back for each, page by page; *lost: ticks of samples
  * that are not in the log.  0 or -TT_ERR_MEMORY. */
 struct tt_picture_sample {
     uint32_t context; /* index */
@@ -15,10 +15,6 @@ struct tt_picture_sample {
 typedef void tt_picture_each_sample(void *arg, const struct tt_picture_sample *);
 int tt_picture_log(const struct tt_picture *, tt_picture_each_sample *each, void *arg,
                    uint64_t *lost);
-
-/* The context (index) of a cell that samples refer to: its own, or the one that it was evicted
- * to, or the strand's root; UINT32_MAX: unknown. */
-uint32_t tt_picture_logged(const struct tt_picture *, uint32_t cell);
 
 /* The context (index) of a cell that samples refer to: its own, or the one that it was evicted
  * to, or the strand's root; UINT32_MAX: unknown. */

@@ -100,4 +100,20 @@ try "a merge of cycles and times has the times" python3 "$dir/check.py" "$tallyt
 try "in any order" cmp "$dir/both.tt" "$dir/other.tt"
 "$tallytree" merge -o "$dir/once.tt" "$dir/perf" "$dir/perf-bare" "$dir/speedscope"
 try "and grouping" cmp "$dir/all.tt" "$dir/once.tt"
+# More samples than a profile keeps, of two functions at the same times: half of each stays, and the
+# order of files does not matter.
+python3 - "$dir" <<'END'
+import sys
+for name in "AB":
+    with open("%s/tie%s" % (sys.argv[1], name), "w") as f:
+        for i in range(140000):
+            f.write("prog  7/7  %.6f:     250000 cpu-clock: \n\t      %x %s (/x)\n\t      1000 main (/x)\n\n" % (1000 + i * 0.001, 0x1000 + ord(name), name))
+END
+"$tallytree" merge -o "$dir/ab.tt" "$dir"/tie{A,B}
+"$tallytree" merge -o "$dir/ba.tt" "$dir"/tie{B,A}
+try "samples of one time are merged to the same bytes in any order" cmp "$dir/ab.tt" "$dir/ba.tt"
+try "and none of them is preferred" sh -c "'$tallytree' report flat --csv --time 10%..90% '$dir/ab.tt' | python3 -c '
+import csv, sys
+share = {r[\"name\"]: float(r[\"self\"]) for r in csv.DictReader(sys.stdin) if r[\"role\"] == \"entry\"}
+assert 0.45 < share[\"A\"] / (share[\"A\"] + share[\"B\"]) < 0.55, share'"
 finish
