@@ -191,30 +191,6 @@ static int take_seconds(const char *name, const char *value, double *out)
     return -TT_ERR_OPTION;
 }
 
-/* "90s", "1m", "24h", "7d": in ms. */
-static int take_span(const char *name, const char *value, uint64_t *out)
-{
-    static const struct {
-        char unit;
-        uint64_t seconds;
-    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    char *end;
-    const double number = strtod(value, &end);
-
-    for (size_t i = 0; end != value && i < sizeof units / sizeof *units; i++)
-        if (end[0] == units[i].unit && !end[1] &&
-            number * (double)units[i].seconds >= 1 &&
-            number * (double)units[i].seconds < 1e9) {
-            *out = (uint64_t)(number * (double)units[i].seconds * 1000);
-            return 0;
-        }
-    tt_complain(
-        "record: '--%s' wants a time of at least a second, as 30s, 1m, 24h or 7d, "
-        "not '%s'",
-        name, value);
-    return -TT_ERR_OPTION;
-}
-
 static int take_sampled(struct record *r, const char *hz)
 {
     char native[40];
@@ -457,9 +433,9 @@ static int take_flag(struct record *r, const struct tt_flags *f)
     case DURATION:
         return take_seconds(flag->name, value, &r->duration);
     case INTERVAL:
-        return take_span(flag->name, value, &r->chain.interval);
+        return tt_command_time(&tt_command_record, f, &r->chain.interval);
     case KEEP:
-        return take_span(flag->name, value, &r->chain.keep);
+        return tt_command_time(&tt_command_record, f, &r->chain.keep);
     case KEEP_SIZE:
         return tt_command_bytes(&tt_command_record, f, 1, 1ull << 60, &r->chain.size);
     case LINES:

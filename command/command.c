@@ -10,6 +10,7 @@
  * A page has to fit a screen: 40 lines of 80 columns; a test looks at all of them. */
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -21,12 +22,25 @@
 #include "show.h"
 
 const struct tt_command *const tt_commands[] = {
-    &tt_command_check,  &tt_command_diff,      &tt_command_doctor,
-    &tt_command_dump,   &tt_command_export,    &tt_command_lua,
-    &tt_command_merge,  &tt_command_off,       &tt_command_on,
-    &tt_command_record, &tt_command_replay,    &tt_command_report,
-    &tt_command_serve,  &tt_command_symbolize, &tt_command_tcl,
-    &tt_command_top,    &tt_command_view,      NULL,
+    &tt_command_check,
+    &tt_command_diff,
+    &tt_command_doctor,
+    &tt_command_dump,
+    &tt_command_export,
+    &tt_command_lua,
+    &tt_command_merge,
+    &tt_command_off,
+    &tt_command_on,
+    &tt_command_push,
+    &tt_command_record,
+    &tt_command_replay,
+    &tt_command_report,
+    &tt_command_serve,
+    &tt_command_symbolize,
+    &tt_command_tcl,
+    &tt_command_top,
+    &tt_command_view,
+    NULL,
 };
 
 const struct tt_command *tt_command_find(const char *name)
@@ -189,6 +203,29 @@ int tt_command_bytes(const struct tt_command *c, const struct tt_flags *f, uint6
         tt_complain("%s: '--%s' wants bytes, as 512K, not '%s'", c->name, f->flag->name,
                     f->value);
     return error;
+}
+
+int tt_command_time(const struct tt_command *c, const struct tt_flags *f, uint64_t *out)
+{
+    static const struct {
+        char unit;
+        uint64_t seconds;
+    } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
+    char *end;
+    const double number = strtod(f->value, &end);
+
+    for (size_t i = 0; end != f->value && i < sizeof units / sizeof *units; i++)
+        if (end[0] == units[i].unit && !end[1] &&
+            number * (double)units[i].seconds >= 1 &&
+            number * (double)units[i].seconds < 1e9) {
+            *out = (uint64_t)(number * (double)units[i].seconds * 1000);
+            return 0;
+        }
+    *out = 0;
+    tt_complain("%s: '--%s' wants a time of at least a second, as 30s, 1m, 24h or 7d, "
+                "not '%s'",
+                c->name, f->flag->name, f->value);
+    return -TT_ERR_OPTION;
 }
 
 int tt_command_process(const struct tt_command *c, const struct tt_flags *f, pid_t *out)

@@ -30,9 +30,9 @@ struct tt_command {
 
 extern const struct tt_command tt_command_check, tt_command_diff, tt_command_doctor,
     tt_command_dump, tt_command_export, tt_command_lua, tt_command_merge, tt_command_off,
-    tt_command_on, tt_command_record, tt_command_replay, tt_command_report,
-    tt_command_serve, tt_command_symbolize, tt_command_tcl, tt_command_top,
-    tt_command_view;
+    tt_command_on, tt_command_push, tt_command_record, tt_command_replay,
+    tt_command_report, tt_command_serve, tt_command_symbolize, tt_command_tcl,
+    tt_command_top, tt_command_view;
 
 /* All of them, up to a NULL; and one by its name, or NULL. */
 extern const struct tt_command *const tt_commands[];
@@ -53,6 +53,8 @@ int tt_command_number(const struct tt_command *, const struct tt_flags *,
 /* The same for bytes, as "512K". */
 int tt_command_bytes(const struct tt_command *, const struct tt_flags *, uint64_t least,
                      uint64_t most, uint64_t *out);
+/* The same for a time as "90s", "1m", "24h", "7d", at least a second: in ms. */
+int tt_command_time(const struct tt_command *, const struct tt_flags *, uint64_t *out);
 /* The same for the number of a process. */
 int tt_command_process(const struct tt_command *, const struct tt_flags *, pid_t *out);
 /* Complains of a value, and lists the valid ones: -TT_ERR_OPTION. */

@@ -39,8 +39,11 @@ struct tt_export {
     uint32_t node, thread; /* the numbers of the next file */
     const char *sources;   /* html: texts as JSON, {"FILE":"TEXT",...}; NULL: none */
     int as_ocr;            /* with the flaws of the files of OCR's profiler */
-    int by_time;     /* TT_FORMAT_BY_TIME: threads in the order of time: by-time.h */
-    char error[160]; /* why it cannot be written */
+    int by_time;         /* TT_FORMAT_BY_TIME: threads in the order of time: by-time.h */
+    const char *service; /* otlp: the name of the service; NULL: the program */
+    const char *const *attribute; /* otlp: more of the resource, as "KEY=VALUE", */
+    size_t attributes;            /* and how many */
+    char error[160];              /* why it cannot be written */
 };
 
 enum { TT_PART_NAME = 300 };

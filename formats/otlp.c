@@ -2,27 +2,49 @@
 /* otlp.c - OpenTelemetry's profiles, as of version 1.11.0 of its protocol: writing.
  *
  *      ProfilesData ─┬ ResourceProfiles ── ScopeProfiles ── Profile, one for each metric
+ *                    │      one for each process
  *                    └ Dictionary: mappings, locations, functions, strings, stacks
  *
- * The first row of each table of the dictionary is the null one.  This part of the protocol
- * is under development: other versions may read something else in it, or nothing. */
+ * The first row of each table of the dictionary is the null one.  A profile's id is made of
+ * the content of the file, so that one that is sent twice can be recognised.  This part of
+ * the protocol is under development: other versions may read something else in it, or
+ * nothing. */
 #include "otlp.h"
+
+#include "content-hash.h"
+#include "otlp-owners.h"
 #include "pprof.h"
 
 enum { DATA_RESOURCE = 1, DATA_DICTIONARY = 2 };
 enum { RESOURCE_RESOURCE = 1, RESOURCE_SCOPES = 2, SCOPE_SCOPE = 1, SCOPE_PROFILES = 2 };
 enum { MAPPINGS = 1, LOCATIONS, FUNCTIONS, LINKS, STRINGS, ATTRIBUTES, STACKS };
 enum { PROFILE_TYPE = 1, PROFILE_SAMPLES, PROFILE_TIME, PROFILE_DURATION };
+enum { PROFILE_ID = 7 };
 enum { SAMPLE_STACK = 1, SAMPLE_VALUES = 4 };
 
 struct otlp {
     const struct tt_profile *p;
+    uint32_t metric; /* TT_NONE: all of them */
+    struct tt_owners owners;
     struct tt_pairs modules; /* of the profile: index */
     struct tt_texts texts;
-    struct tt_message dictionary, mappings, stacks, inner, item;
+    struct tt_message data, dictionary, mappings, stacks, inner, item;
     uint32_t module_count, stack_count;
-    struct tt_vector stack_of; /* uint32_t of each context; 0: it has no figure */
+    struct tt_vector stack; /* struct stacks of each context */
+    struct tt_vector type;  /* struct type of each metric */
+    struct tt_vector left;  /* uint64_t: of each context, what no process has, if there
+                               are several */
+    struct tt_vector id; /* size_t: where each profile's id is; first in its scope, then
+                               in `data` */
     int failed;
+};
+
+struct type { /* of a metric: strings */
+    uint32_t name, unit;
+};
+
+struct stacks {
+    uint32_t self, elsewhere; /* 0: there is no figure; or it is the root */
 };
 
 /* ── The dictionary ───────────────────────────────────────────────────────────────── */
@@ -85,144 +107,302 @@ static uint32_t add_stack(struct otlp *o, const struct tt_walk *w, int elsewhere
     return o->stack_count++;
 }
 
-/* ── Profiles ─────────────────────────────────────────────────────────────────────── */
-
-static void add_sample(struct otlp *o, struct tt_message *profile, uint32_t stack,
-                       uint64_t value)
+/* Each stack is in the table once, for all metrics and processes. */
+static void add_stacks(struct otlp *o)
 {
-    tt_message_varint(&o->inner, value);
-    tt_message_number(&o->item, SAMPLE_STACK, stack);
-    tt_message_within(&o->item, SAMPLE_VALUES, &o->inner);
-    tt_message_within(profile, PROFILE_SAMPLES, &o->item);
-}
-
-static void add_samples(struct otlp *o, struct tt_message *profile,
-                        const struct tt_metric_columns *m)
-{
+    struct stacks *stack = o->stack.item;
     struct tt_walk w;
-    uint32_t *stack = o->stack_of.item;
 
     if (tt_walk_init(&w, o->p, 0) != 0) {
         o->failed = 1;
         return;
     }
     while (tt_walk_next(&w) && !o->failed) {
-        uint64_t self = tt_self_of(m, w.context);
-        uint64_t elsewhere = tt_elsewhere_of(m, w.context);
-        if (self) {
-            if (!stack[w.context])
-                stack[w.context] = add_stack(o, &w, 0);
-            add_sample(o, profile, stack[w.context], self);
+        int is_there = 0, is_below = 0;
+        for (uint32_t m = 0; m < o->p->metrics; m++) {
+            if (o->metric != TT_NONE && m != o->metric)
+                continue;
+            is_there |= tt_self_of(&o->p->metric[m], w.context) != 0;
+            is_below |= tt_elsewhere_of(&o->p->metric[m], w.context) != 0;
         }
-        if (elsewhere)
-            add_sample(o, profile, add_stack(o, &w, 1), elsewhere);
+        if (is_there && w.depth)
+            stack[w.context].self = add_stack(o, &w, 0);
+        if (is_below)
+            stack[w.context].elsewhere = add_stack(o, &w, 1);
     }
     tt_walk_fini(&w);
 }
 
-static void add_profile(struct otlp *o, struct tt_message *scope, uint32_t metric)
+/* ── Profiles ─────────────────────────────────────────────────────────────────────── */
+
+static void add_sample(struct otlp *o, struct tt_message *profile, uint32_t stack,
+                       uint64_t value)
+{
+    if (!value)
+        return;
+    tt_message_varint(&o->inner, value < INT64_MAX ? value : INT64_MAX);
+    tt_message_number(&o->item, SAMPLE_STACK, stack);
+    tt_message_within(&o->item, SAMPLE_VALUES, &o->inner);
+    tt_message_within(profile, PROFILE_SAMPLES, &o->item);
+}
+
+/* Adds the samples of a process, and takes them from what is left. */
+static void add_shares(struct otlp *o, struct tt_message *profile, uint32_t owner,
+                       uint32_t metric)
+{
+    const struct stacks *stack = o->stack.item;
+    uint64_t *left = o->left.item;
+    size_t count;
+    const struct tt_share *share = tt_owners_shares(&o->owners, owner, metric, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *rest = &left[(size_t)metric * o->p->contexts + share[i].context];
+        uint64_t amount = share[i].amount < *rest ? share[i].amount : *rest;
+        add_sample(o, profile, stack[share[i].context].self, amount);
+        *rest -= amount;
+    }
+}
+
+/* Adds the samples of no process: if there is only one, all of them. */
+static void add_rest(struct otlp *o, struct tt_message *profile, uint32_t metric)
 {
     const struct tt_metric_columns *m = &o->p->metric[metric];
+    const struct stacks *stack = o->stack.item;
+    const uint64_t *left = o->left.item;
+
+    for (uint32_t c = 0; c < o->p->contexts && !o->failed; c++) {
+        add_sample(o, profile, stack[c].self,
+                   left ? left[(size_t)metric * o->p->contexts + c] : tt_self_of(m, c));
+        add_sample(o, profile, stack[c].elsewhere, tt_elsewhere_of(m, c));
+    }
+}
+
+static void add_type(struct otlp *o, struct tt_message *profile, uint32_t metric)
+{
+    const struct type *type = o->type.item;
+
+    tt_message_number(&o->item, 1, type[metric].name);
+    tt_message_number(&o->item, 2, type[metric].unit);
+    tt_message_within(profile, PROFILE_TYPE, &o->item);
+}
+
+static void add_time(struct otlp *o, struct tt_message *profile)
+{
     uint64_t started = tt_fact_number(o->p, "started");
-    struct tt_message profile;
     unsigned char time[8];
 
-    tt_message_init(&profile, o->p->memory, &o->failed);
-    tt_message_number(&o->item, 1, tt_texts_new(&o->texts, m->name));
-    tt_message_number(&o->item, 2, tt_texts_new(&o->texts, tt_pprof_unit(m->unit)));
-    tt_message_within(&profile, PROFILE_TYPE, &o->item);
-    add_samples(o, &profile, m);
     for (int i = 0; i < 8; i++)
         time[i] = (unsigned char)(started >> 8 * i);
     if (started) {
-        tt_message_varint(&profile, PROFILE_TIME << 3 | TT_WIRE_64);
-        tt_message_bytes(&profile, time, sizeof time);
+        tt_message_varint(profile, PROFILE_TIME << 3 | TT_WIRE_64);
+        tt_message_bytes(profile, time, sizeof time);
     }
-    tt_message_number(&profile, PROFILE_DURATION, tt_fact_number(o->p, "lasted"));
-    tt_message_within(scope, SCOPE_PROFILES, &profile);
+    tt_message_number(profile, PROFILE_DURATION, tt_fact_number(o->p, "lasted"));
+}
+
+/* Leaves room for the id, at the end of the message. */
+static void add_id(struct otlp *o, struct tt_message *profile)
+{
+    static const unsigned char none[TT_CONTENT_HASH_SIZE];
+    size_t *at = tt_vector_add(&o->id, 1);
+
+    tt_message_varint(profile, PROFILE_ID << 3 | TT_WIRE_BYTES);
+    tt_message_varint(profile, sizeof none);
+    tt_message_bytes(profile, none, sizeof none);
+    o->failed |= !at;
+}
+
+/* Adds a profile of a process (`owner` TT_NONE: of no process).  One of several processes
+ * that has no figures in this metric has no profile of it. */
+static void add_profile(struct otlp *o, struct tt_message *scope, uint32_t owner,
+                        uint32_t metric)
+{
+    struct tt_message profile;
+    size_t before;
+
+    tt_message_init(&profile, o->p->memory, &o->failed);
+    add_type(o, &profile, metric);
+    before = profile.bytes.count;
+    if (owner == TT_NONE)
+        add_rest(o, &profile, metric);
+    else
+        add_shares(o, &profile, owner, metric);
+    if (profile.bytes.count > before || !o->left.item) {
+        add_time(o, &profile);
+        add_id(o, &profile);
+        tt_message_within(scope, SCOPE_PROFILES, &profile);
+        if (!o->failed)
+            ((size_t *)o->id.item)[o->id.count - 1] = scope->bytes.count -
+                                                      TT_CONTENT_HASH_SIZE;
+    }
     tt_message_fini(&profile);
 }
 
-/* Adds the name of the program as the resource, and Tallytree as the scope. */
-static void add_owner(struct otlp *o, struct tt_message *resource,
-                      struct tt_message *scope)
+/* Adds the profiles of a process, unless there are none. */
+static void add_resource(struct otlp *o, uint32_t owner)
 {
-    const char *program = tt_fact_text(o->p, "program");
+    const size_t before = o->id.count;
+    uint32_t whose = owner == TT_NONE && !o->left.item && o->owners.strand.count == 1
+                         ? 0
+                         : owner;
+    struct tt_message scope, resource;
+    size_t size, *at;
 
+    tt_message_init(&scope, o->p->memory, &o->failed);
+    tt_message_init(&resource, o->p->memory, &o->failed);
     tt_message_text(&o->item, 1, "tallytree");
-    tt_message_within(scope, SCOPE_SCOPE, &o->item);
-    if (!program || !*program)
+    tt_message_text(&o->item, 2, TT_VERSION);
+    tt_message_within(&scope, SCOPE_SCOPE, &o->item);
+    for (uint32_t m = 0; m < o->p->metrics && !o->failed; m++)
+        if (o->metric == TT_NONE || m == o->metric)
+            add_profile(o, &scope, owner, m);
+    if (o->id.count > before && !o->failed) {
+        tt_owners_resource(&o->owners, whose, &o->failed, &o->item);
+        tt_message_within(&resource, RESOURCE_RESOURCE, &o->item);
+        size = scope.bytes.count;
+        tt_message_within(&resource, RESOURCE_SCOPES, &scope);
+        tt_message_within(&o->data, DATA_RESOURCE, &resource);
+        at = o->id.item;
+        for (size_t i = before; i < o->id.count; i++)
+            at[i] += o->data.bytes.count - size; /* the scope is the end of it */
+    }
+    tt_message_fini(&resource);
+    tt_message_fini(&scope);
+}
+
+/* Each text is in the table once. */
+static void find_types(struct otlp *o)
+{
+    struct type *type = tt_vector_add(&o->type, o->p->metrics);
+
+    o->failed |= !type;
+    for (uint32_t m = 0; m < o->p->metrics && type; m++) {
+        const struct tt_metric_columns *metric = &o->p->metric[m];
+        if (o->metric != TT_NONE && m != o->metric)
+            continue;
+        type[m].name = tt_texts_new(&o->texts, metric->name);
+        for (uint32_t i = 0; i < m && !type[m].unit; i++)
+            if (type[i].name && strcmp(o->p->metric[i].unit, metric->unit) == 0)
+                type[m].unit = type[i].unit;
+        if (!type[m].unit)
+            type[m].unit = tt_texts_new(&o->texts, tt_pprof_unit(metric->unit));
+    }
+}
+
+/* Of several processes, each has its own figures; notes them all as what is left. */
+static void begin_left(struct otlp *o)
+{
+    uint64_t *left;
+
+    if (!o->owners.share.count)
         return;
-    tt_message_text(&o->inner, 1, program); /* a value: a string */
-    tt_message_text(&o->item, 1, "service.name");
-    tt_message_within(&o->item, 2, &o->inner);
-    tt_message_within(&o->inner, 1, &o->item); /* an attribute */
-    tt_message_within(resource, RESOURCE_RESOURCE, &o->inner);
+    left = tt_vector_add(&o->left, (size_t)o->p->metrics * o->p->contexts);
+    if (!left) {
+        o->failed = 1;
+        return;
+    }
+    for (uint32_t m = 0; m < o->p->metrics; m++)
+        for (uint32_t c = 0; c < o->p->contexts; c++)
+            *left++ = tt_self_of(&o->p->metric[m], c);
 }
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
+enum { PARTS = 4 };
+
+static void find_parts(const struct otlp *o, const struct tt_message *part[PARTS])
+{
+    part[0] = &o->dictionary;
+    part[1] = &o->mappings;
+    part[2] = &o->stacks;
+    part[3] = &o->texts.table;
+}
+
+/* Writes the ids of profiles: the hash of the whole without ids, and their number. */
+static void set_ids(struct otlp *o)
+{
+    struct tt_content_hash whole = TT_CONTENT_HASH_OF_NOTHING;
+    const struct tt_message *part[PARTS];
+    const size_t *at = o->id.item;
+    unsigned char *data = o->data.bytes.item;
+
+    find_parts(o, part);
+    whole = tt_content_hash_add(whole, data, o->data.bytes.count);
+    for (size_t i = 0; i < PARTS; i++)
+        whole = tt_content_hash_add(whole, part[i]->bytes.item, part[i]->bytes.count);
+    for (uint32_t i = 0; i < o->id.count; i++) {
+        const unsigned char number[] = {(unsigned char)i, (unsigned char)(i >> 8),
+                                        (unsigned char)(i >> 16),
+                                        (unsigned char)(i >> 24)};
+        tt_content_hash_bytes(tt_content_hash_add(whole, number, sizeof number),
+                              data + at[i]);
+    }
+}
+
 /* Writes the dictionary: its messages, one after the other. */
 static void put_dictionary(struct tt_writer *w, const struct otlp *o)
 {
-    const struct tt_message *part[] = {&o->dictionary, &o->mappings, &o->stacks,
-                                       &o->texts.table};
+    const struct tt_message *part[PARTS];
     size_t size = 0;
 
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    find_parts(o, part);
+    for (size_t i = 0; i < PARTS; i++)
         size += part[i]->bytes.count;
     tt_put_head(w, DATA_DICTIONARY, size);
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+    for (size_t i = 0; i < PARTS; i++)
         tt_put_bytes(w, part[i]->bytes.item, part[i]->bytes.count);
 }
 
-static void put_all(struct otlp *o, uint32_t metric, struct tt_writer *w)
+static void put_all(struct otlp *o, struct tt_writer *w)
 {
-    struct tt_message scope, resource;
-
-    tt_message_init(&scope, o->p->memory, &o->failed);
-    tt_message_init(&resource, o->p->memory, &o->failed);
     (void)tt_texts_new(&o->texts, "");
     tt_message_within(&o->mappings, MAPPINGS, &o->item);
     tt_message_within(&o->dictionary, LINKS, &o->item);
     tt_message_within(&o->dictionary, ATTRIBUTES, &o->item);
     tt_message_within(&o->stacks, STACKS, &o->item);
     o->module_count = o->stack_count = 1;
-    add_owner(o, &resource, &scope);
-    for (uint32_t m = 0; m < o->p->metrics; m++)
-        if (metric == TT_NONE || m == metric)
-            add_profile(o, &scope, m);
+    find_types(o);
+    begin_left(o);
+    add_stacks(o);
+    for (uint32_t i = 0; o->left.item && i < o->owners.strand.count && !o->failed; i++)
+        add_resource(o, i);
+    add_resource(o, TT_NONE);
     add_blocks(o);
-    tt_message_within(&resource, RESOURCE_SCOPES, &scope);
-    if (!o->failed) {
-        tt_put_message(w, DATA_RESOURCE, &resource);
-        put_dictionary(w, o);
-    }
-    tt_message_fini(&resource);
-    tt_message_fini(&scope);
+    if (o->failed)
+        return;
+    set_ids(o);
+    tt_put_bytes(w, o->data.bytes.item, o->data.bytes.count);
+    put_dictionary(w, o);
 }
 
 static int write_otlp(struct tt_export *e, struct tt_writer *w)
 {
     const struct tt_memory *memory = e->profile->memory;
-    struct otlp o = {.p = e->profile};
-    struct tt_message *const all[] = {&o.dictionary, &o.mappings, &o.stacks, &o.inner,
-                                      &o.item};
+    struct otlp o = {.p = e->profile, .metric = e->metric};
+    struct tt_message *const all[] = {&o.data,   &o.dictionary, &o.mappings,
+                                      &o.stacks, &o.inner,      &o.item};
 
     if (tt_export_metric(e) == TT_NONE)
         return -TT_ERR_OPTION;
     tt_texts_init(&o.texts, o.p, STRINGS, &o.failed);
     tt_pairs_init(&o.modules, memory);
-    tt_vector_init(&o.stack_of, memory, sizeof(uint32_t));
+    tt_vector_init(&o.stack, memory, sizeof(struct stacks));
+    tt_vector_init(&o.type, memory, sizeof(struct type));
+    tt_vector_init(&o.left, memory, sizeof(uint64_t));
+    tt_vector_init(&o.id, memory, sizeof(size_t));
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tt_message_init(all[i], memory, &o.failed);
-    if (!tt_vector_add(&o.stack_of, o.p->contexts))
-        o.failed = 1;
+    o.failed = tt_owners_make(&o.owners, e) != 0 ||
+               !tt_vector_add(&o.stack, o.p->contexts);
     if (!o.failed)
-        put_all(&o, e->metric, w);
+        put_all(&o, w);
+    tt_owners_free(&o.owners);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tt_message_fini(all[i]);
-    tt_vector_fini(&o.stack_of);
+    tt_vector_fini(&o.id);
+    tt_vector_fini(&o.left);
+    tt_vector_fini(&o.type);
+    tt_vector_fini(&o.stack);
     tt_pairs_fini(&o.modules);
     tt_texts_fini(&o.texts);
     return o.failed ? -TT_ERR_MEMORY : 0;

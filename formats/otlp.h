@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* otlp.h - OpenTelemetry's profiles: the reader, and the numbers of fields. */
+/* otlp.h - OpenTelemetry's profiles: the reader, parts of the writer, and the numbers of
+ * fields. */
 #ifndef TT_OTLP_H
 #define TT_OTLP_H
 
