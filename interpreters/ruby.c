@@ -7,7 +7,7 @@
  * A fiber has a context of its own, as it has a native stack.  A run of frames ends with one
  * that is marked: C code began its loop.  The loop is two functions, one within the other.
  * A method in C has a frame between those of two loops: it replaces the native frame of its
- * function, whose name stripped libraries do not have.  Frames of blocks in C, and of code
+ * function, whose name stripped libraries do not have, or of another one to which that jumped.  Frames of blocks in C, and of code
  * that has not begun, are not shown.  async-signal-safe, except tt_ruby_find */
 #include "ruby.h"
 
@@ -52,6 +52,8 @@ enum {
     NESTING_MAX = 64,
     WORDS_MAX = 1 << 27,
     TRIES = 16,
+    CALLERS = 4,
+    SURE = 8,
     RUBIES = 2,
 };
 
@@ -62,6 +64,10 @@ struct ruby {
     uint64_t data, data_end;
     uint64_t names; /* once they are found */
     uint32_t searches;
+    struct {
+        uint64_t function;
+        uint32_t times; /* seen as the caller of a method in C */
+    } caller[CALLERS];
     uint32_t failures; /* failed walks before the first good one */
     int is_proved;
 };
@@ -241,34 +247,124 @@ static uint32_t find_native(const struct tt_interpreted_stack *s, uint32_t from,
     return s->natives;
 }
 
-/* Methods in C go to their functions, the others to the inner loop.  Those that have no place
- * are removed. */
-static void place(const struct ruby *r, struct tt_interpreted_stack *s, uint32_t begin)
+static int is_caller(const struct ruby *r, const struct tt_interpreted_stack *s,
+                     uint32_t i)
 {
-    uint32_t to = begin, native = 0, found;
+    if (i && s->native[i - 1].function == r->loop)
+        return 0;
+    for (int c = 0; c < CALLERS; c++)
+        if (r->caller[c].times >= SURE && r->caller[c].function == s->native[i].function)
+            return 1;
+    return 0;
+}
 
-    for (uint32_t i = begin; i < s->count; i++) {
-        struct tt_interpreted f = s->frame[i];
-        if (is_in_c(&f)) {
-            found = find_native(s, native, f.anchor, f.at);
-            if (found == s->natives)
-                continue;
-            f.anchor = s->native[found].sp;
-            native = found + 1;
-        } else {
-            found = find_native(s, native, f.anchor, r->inner_loop);
-            while (native < s->natives && s->native[native].sp < f.anchor)
-                native++;
-            if (is_hiding(&f) && (to == begin || s->frame[to - 1].anchor == f.anchor))
-                continue;
-            if (!is_hiding(&f) && found + 1 == native && r->inner_loop) {
-                f.anchor = s->native[found].sp;
-                native = found;
-            }
+/* Some functions of the interpreter call methods in C, and only those: they are where the
+ * function of a method has its native frame. */
+static void learn_caller(struct ruby *r, const struct tt_interpreted_stack *s, uint32_t i)
+{
+    const uint64_t function = i < s->natives ? s->native[i].function : 0;
+
+    if (!function || function == r->loop || function == r->inner_loop)
+        return;
+    for (int c = 0; c < CALLERS; c++) {
+        if (!r->caller[c].function)
+            r->caller[c].function = function;
+        if (r->caller[c].function == function) {
+            r->caller[c].times += r->caller[c].times < SURE;
+            return;
         }
-        s->frame[to++] = f;
     }
-    s->count = to;
+}
+
+/* The next caller from a native frame on and below an address; or `natives`. */
+static uint32_t next_caller(const struct ruby *r, const struct tt_interpreted_stack *s,
+                            uint32_t from, uint64_t below)
+{
+    for (uint32_t i = from; i < s->natives && s->native[i].sp < below; i++)
+        if (is_caller(r, s, i))
+            return i;
+    return s->natives;
+}
+
+static uint32_t count_callers(const struct ruby *r, const struct tt_interpreted_stack *s,
+                              uint32_t from, uint64_t below)
+{
+    uint32_t callers = 0;
+
+    while ((from = next_caller(r, s, from, below)) < s->natives) {
+        callers++;
+        from++;
+    }
+    return callers;
+}
+
+/* Where frames get their places, from the innermost native frame on. */
+struct placing {
+    struct ruby *r;
+    struct tt_interpreted_stack *s;
+    uint32_t native, to;
+};
+
+/* Methods in C that call one another.  A function may have jumped to another one, which has
+ * the native frame in its place: with a caller for each method, it is that within the caller.
+ * Those that have no place are removed. */
+static void place_methods(struct placing *p, uint32_t from, uint32_t end)
+{
+    struct tt_interpreted_stack *s = p->s;
+    const uint64_t below = s->frame[from].anchor;
+    const int have_callers = count_callers(p->r, s, p->native, below) == end - from;
+
+    for (uint32_t i = from; i < end; i++) {
+        struct tt_interpreted f = s->frame[i];
+        uint32_t found = find_native(s, p->native, below, f.at),
+                 caller = found < s->natives ? found + 1 : found;
+        if (found < s->natives)
+            learn_caller(p->r, s, caller);
+        if (have_callers) {
+            caller = next_caller(p->r, s, p->native, below);
+            found = caller > p->native ? caller - 1 : s->natives;
+        }
+        if (found < s->natives) {
+            f.anchor = s->native[found].sp;
+            s->frame[p->to++] = f;
+        }
+        if (caller < s->natives)
+            p->native = have_callers ? caller + 1 : caller;
+    }
+}
+
+/* A script's code goes to the inner loop, which hides the outer one. */
+static void place_code(struct placing *p, struct tt_interpreted f)
+{
+    struct tt_interpreted_stack *s = p->s;
+    const uint32_t inner = find_native(s, p->native, f.anchor, p->r->inner_loop);
+
+    while (p->native < s->natives && s->native[p->native].sp < f.anchor)
+        p->native++;
+    if (is_hiding(&f) && (!p->to || s->frame[p->to - 1].anchor == f.anchor))
+        return;
+    if (!is_hiding(&f) && inner + 1 == p->native && p->r->inner_loop) {
+        f.anchor = s->native[inner].sp;
+        p->native = inner;
+    }
+    s->frame[p->to++] = f;
+}
+
+static void place(struct ruby *r, struct tt_interpreted_stack *s, uint32_t begin)
+{
+    struct placing p = {r, s, 0, begin};
+    uint32_t end;
+
+    for (uint32_t i = begin; i < s->count; i = end) {
+        end = i;
+        while (end < s->count && is_in_c(&s->frame[end]))
+            end++;
+        if (end > i)
+            place_methods(&p, i, end);
+        else
+            place_code(&p, s->frame[end++]);
+    }
+    s->count = p.to;
 }
 
 /* ── The walk ─────────────────────────────────────────────────────────────────────── */

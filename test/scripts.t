@@ -73,7 +73,7 @@ def shape_rescue
 ensure
   work(800, 'Object#shape_rescue')
 end
-def inner = work(1800, 'Object#inner')
+def inner = "one\ntwo\n".each_line { work(900, 'block in Object#inner') }
 def shape_deep(n) = n > 0 ? shape_deep(n - 1) : inner
 def shape_eval = eval('work(1500, "Object#shape_eval")')
 def shape_fiber
@@ -290,7 +290,8 @@ if [ -x /usr/bin/ruby3.1 ]; then
         'Object#shape_plain<block in Object#all_shapes' 'Über.shape_static<block in Object#all_shapes' \
         'block in Steps#each<(?!Object#|block|Über).*' 'rescue in Object#shape_rescue<Object#shape_rescue'
     try "Ruby: a method has its class, its file and its line" described "Über.shape_static" "ruby 3.1" "$tmp/shapes.rb" 9
-    try "Ruby: a method in C has its name, and no other native frame" described "Integer#times" "ruby 3.1" "" ""
+    try "Ruby: a method in C has its name, and no file" described "Integer#times" "ruby 3.1" "" ""
+    try "Ruby: it has its name, too, if it jumped to another function" described "String#each_line" "ruby 3.1" "" ""
     script[2]=50
     try "Ruby: the output is the same, with --heap, too" eval "same_output && same_output --heap"
     script=(/usr/bin/ruby3.1 "$tmp/heap.rb")
