@@ -28,6 +28,7 @@ for line in open(sys.argv[2]):
     stack, amount = line.rsplit(" ", 1)
     stack = stack.split(";")
     at = next(i for i, f in enumerate(stack) if f.startswith("[waits: "))
+    assert stack[at - 1] != "await_late", stack  # what has happened already is not waited for
     if stack[at - 1] not in waiters:
         continue
     assert len(stack) == at + 2 or stack[at + 2] == "[woken by]", stack
