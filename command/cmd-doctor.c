@@ -61,6 +61,7 @@ static void look_at_events(void)
     const pid_t self = getpid();
     struct tt_perf_options one = {.pid = &self, .pids = 1, .hz = 100, .stack = 1024},
                            all = {.is_machine = 1, .hz = 100, .stack = 1024};
+    struct tt_sched sched;
     char reason[512] = "";
     int has_kernel = 0, is_allowed = can_open(&one, &has_kernel, reason, sizeof reason);
 
@@ -72,6 +73,12 @@ static void look_at_events(void)
                                    "/proc/sys/kernel/perf_event_paranoid to 1");
     is_allowed = can_open(&all, &has_kernel, reason, sizeof reason);
     say(is_allowed, "whole machine", is_allowed ? "record -a" : reason);
+    all.sched = &sched;
+    all.wait_stack = 1024;
+    is_allowed = tt_sched_find(&sched, reason, sizeof reason) == 0 &&
+                 can_open(&all, &has_kernel, reason, sizeof reason);
+    say(is_allowed, "waits from outside",
+        is_allowed ? "record --locks -p, --locks -a" : reason);
 }
 
 /* All addresses are 0 for users that may not see them. */

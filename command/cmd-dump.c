@@ -202,6 +202,7 @@ static void put_recording(const struct tt_header *h)
     put_fact("lost_pages", h->lost_pages);
     put_fact("lost_samplers", h->lost_samplers);
     put_fact("lost_samples", h->lost_samples);
+    put_fact("lost_stacks", h->lost_stacks);
     put_fact("torn", h->torn);
 }
 

@@ -364,8 +364,7 @@ static int take_flag(struct record *r, const struct tt_flags *f)
     const char *value = f->value;
 
     if (flag->id == LINKED || flag->id == SERIES || flag->id == MANNER ||
-        flag->id == PROFILE || flag->id == HEAP || flag->id == MAPS || flag->id == WALL ||
-        flag->id == LOCKS)
+        flag->id == PROFILE || flag->id == HEAP || flag->id == MAPS || flag->id == WALL)
         r->linked = flag->name;
     if (flag->id == KEEP || flag->id == KEEP_SIZE)
         r->chained = flag->name;
@@ -623,17 +622,20 @@ static int record_chain(struct record *r, struct tt_outside_options *o)
 
 static int record_outside(struct record *r)
 {
-    struct tt_outside_options o = {
-        .words = r->words,
-        .delay = r->delay,
-        .duration = r->duration,
-        .counters = r->counters,
-        .is_asked_for = r->counters || r->kernel || r->is_machine,
-        .side = r->side,
-        .is_machine = r->is_machine,
-        .processor = r->processor,
-        .filter = r->filter,
-        .stack = r->stack ? (uint32_t)r->stack : TT_PERF_STACK};
+    struct tt_outside_options o = {.words = r->words,
+                                   .delay = r->delay,
+                                   .duration = r->duration,
+                                   .counters = r->counters,
+                                   .is_asked_for = r->counters || r->kernel ||
+                                                   r->is_machine,
+                                   .side = r->side,
+                                   .is_machine = r->is_machine,
+                                   .processor = r->processor,
+                                   .filter = r->filter,
+                                   .stack = r->stack ? (uint32_t)r->stack : TT_PERF_STACK,
+                                   .wait_stack = !r->locks  ? 0
+                                                 : r->stack ? (uint32_t)r->stack
+                                                            : TT_PERF_WAIT_STACK};
 
     memcpy(o.counter, r->counter, sizeof o.counter);
     o.filter.is_bare = r->is_bare;
@@ -641,6 +643,12 @@ static int record_outside(struct record *r)
         return refuse_linked(r, r->is_machine   ? "-a records from outside"
                                 : r->pids.count ? "the process runs already"
                                                 : r->run.program.reason);
+    if (r->locks && r->processor) {
+        tt_complain(
+            "record: '--locks' needs all processors, because a thread may wake up on "
+            "another one: leave out '--cpu'");
+        return TT_LAUNCH_FAILED;
+    }
     if (r->chain.interval)
         return record_chain(r, &o);
     if (r->is_machine && !r->run.argv[0])
@@ -692,7 +700,7 @@ static int is_beyond_ticks(const struct record *r)
     return tt_options_read(&o, r->words, NULL) == 0 &&
            clock_getres(CLOCK_MONOTONIC_COARSE, &tick) == 0 && !tick.tv_sec &&
            (uint64_t)o.hz * (uint64_t)tick.tv_nsec > 1000000000u && !r->linked &&
-           !r->profile && !tt_program_names(&r->run.program, "tt_start") &&
+           !r->locks && !r->profile && !tt_program_names(&r->run.program, "tt_start") &&
            tt_perf_is_allowed();
 }
 

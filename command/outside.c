@@ -90,6 +90,7 @@ static int open_events(struct outside *o)
                                 .side = o->options->side,
                                 .hz = o->runtime.hz,
                                 .stack = o->options->stack,
+                                .wait_stack = o->options->wait_stack,
                                 .at_exec = !starts_itself(o),
                                 .counters = o->options->counters};
     char reason[512];

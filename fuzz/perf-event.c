@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* perf-event.c - whatever bytes a record of perf events consists of, only those are read. */
+/* perf-event.c - whatever bytes a record of perf events consists of, only those are read; and
+ * of a tracepoint's format only the text. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,8 @@ static uint64_t sum_of(const struct tt_perf_event *e)
         }
         for (size_t i = 0; i < e->of.sample.stack_size; i++)
             sum += (unsigned char)e->of.sample.stack[i];
+        for (size_t i = 0; e->of.sample.raw && i < e->of.sample.raw_size; i++)
+            sum += (unsigned char)e->of.sample.raw[i];
         break;
     case TT_PERF_NAMED:
         sum += strlen(e->of.named.name);
@@ -70,6 +73,22 @@ static void decode_copy(const void *record, size_t size)
     free(aligned);
 }
 
+/* The data as the format, and as the record that it describes. */
+static void find_field(const uint8_t *data, size_t size)
+{
+    char *text = malloc(size + 1);
+    struct tt_trace_field f;
+    uint64_t value;
+
+    if (!text)
+        return;
+    memcpy(text, data, size);
+    text[size] = '\0';
+    if (tt_trace_field_find(text, "pid", &f))
+        (void)tt_trace_field_read(f, text, size, &value);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct tt_perf_event e;
@@ -78,11 +97,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!record)
         return 0;
     memcpy(record, data, size);
-    for (int has_period = 0; has_period < 2; has_period++) {
-        tt_perf_decode(&e, record, size, has_period);
+    for (unsigned fields = 0; fields <= (TT_PERF_HAS_PERIOD | TT_PERF_HAS_RAW);
+         fields++) {
+        tt_perf_decode(&e, record, size, fields);
         __asm__ volatile("" ::"r"(sum_of(&e)));
     }
     decode_copy(record, size);
+    find_field(data, size);
     free(record);
     return 0;
 }

@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* lock-charge.c - adds finished waits to the tree of the waiting thread.
  *
- *      waiter ─ kind ─ lock ─ [held by] ─ path of the holder     delay: here
- *                       └ count, and the longest: struct tt_times
- *
- * These are contexts like any others, so the budget, merging and reading apply to them,
- * too.  The recursion policy is not used: a holder's path begins again. */
+ * These are contexts like any others (descent.h), so the budget, merging and reading apply
+ * to them, too. */
 #include "lock-charge.h"
-
-#include <sched.h>
 
 #include "activation.h"
 #include "block.h"
-#include "budget.h"
 #include "cell.h"
 #include "context.h"
+#include "descent.h"
 #include "extension.h"
 #include "locks.h"
 #include "places.h"
 #include "wake-paths.h"
-
-enum { TRIES = 1000 };
 
 static struct {
     uint32_t contentions, delay, waits, wait_time; /* metrics */
@@ -42,7 +35,7 @@ static const char *const waits_for[TT_LOCK_KINDS][2] = {
     [TT_LOCK_EVENTFD] = {"[waits: eventfd of]", "[waits: eventfd]"},
     [TT_LOCK_CHILD] = {"[waits: child of]", "[waits: child]"},
 };
-static const char held_by[] = "[held by]", woken_by[] = "[woken by]";
+static const char held_by[] = TT_HELD_BY, woken_by[] = TT_WOKEN_BY;
 
 static int is_event(uint32_t kind) { return kind >= TT_LOCK_CONDITION; }
 
@@ -54,40 +47,7 @@ void tt_lock_charge_start(void)
     metric.wait_time = tt_metric_get("wait time", "ns");
 }
 
-/* ── Locks for making a block ─────────────────────────────────────────────────────── */
-
-static int try_locks(struct tt_lock_thread *h)
-{
-    struct tt_tree *tree = &h->thread->tree;
-
-    if (pthread_mutex_trylock(&tree->lock) != 0)
-        return 0;
-    if (tt_block_try()) {
-        if (tt_pages_try(h->recording))
-            return 1;
-        tt_block_done();
-    }
-    pthread_mutex_unlock(&tree->lock);
-    return 0;
-}
-
-/* Others hold them only briefly. */
-static int take_locks(struct tt_lock_thread *h)
-{
-    for (int i = 0; i < TRIES; i++) {
-        if (try_locks(h))
-            return 1;
-        sched_yield();
-    }
-    return 0;
-}
-
-static void give_locks(struct tt_lock_thread *h)
-{
-    tt_pages_done(h->recording);
-    tt_block_done();
-    pthread_mutex_unlock(&h->thread->tree.lock);
-}
+/* ── The lock's name ──────────────────────────────────────────────────────────────── */
 
 void tt_lock_name(struct tt_lock_thread *h, struct tt_lock_queue *q)
 {
@@ -98,62 +58,18 @@ void tt_lock_name(struct tt_lock_thread *h, struct tt_lock_queue *q)
 
     if (__atomic_load_n(&q->name, __ATOMIC_ACQUIRE) && q->epoch == r->epoch)
         return;
-    if (!take_locks(h))
+    if (!tt_descent_lock(h->thread))
         return;
     name = tt_lock_block(r, address, &is_symbol);
     if (!name)
         name = tt_lock_block(r, made - 1, NULL);
-    give_locks(h);
+    tt_descent_unlock(h->thread);
     q->is_symbol = is_symbol;
     q->epoch = r->epoch;
     __atomic_store_n(&q->name, name, __ATOMIC_RELEASE);
 }
 
 /* ── Down the tree ────────────────────────────────────────────────────────────────── */
-
-/* A place in the tree; without room, as far down as possible. */
-struct descent {
-    struct tt_lock_thread *h;
-    struct tt_node *n;
-    tt_block block;
-    int below;
-};
-
-static void go_down(struct descent *d, tt_block block)
-{
-    struct tt_tree *tree = &d->h->thread->tree;
-    uint32_t cell = d->below ? 0 : tt_tree_child(tree, d->n, block);
-
-    d->block = block;
-    if (cell)
-        d->n = tt_cell(tree->base, cell);
-    else
-        d->below = 1;
-}
-
-static void add(struct descent *d, uint32_t m, uint64_t amount)
-{
-    struct tt_tree *tree = &d->h->thread->tree;
-    uint64_t *sum = d->below ? NULL : tt_tree_metric_of(tree, d->n, m);
-
-    if (sum)
-        tt_bump(sum, amount);
-    else if (!tt_tree_metric_evicted(tree, d->n, d->block, m, amount))
-        tt_bump_shared(&d->h->recording->header->lost_figures, 1);
-}
-
-static const struct tt_frame no_activation;
-
-/* In ticks, as all times of activations are. */
-static void time_wait(struct descent *d, uint64_t ns)
-{
-    const uint64_t rate = d->h->recording->header->ticks_per_second,
-                   ticks = (uint64_t)((unsigned __int128)ns * rate / 1000000000u);
-    struct tt_times *t = d->below ? NULL : tt_tree_times(&d->h->thread->tree, d->n);
-
-    if (t)
-        tt_times_add(t, &no_activation, ticks);
-}
 
 /* The cached place of a wait for this lock, by the holder's path; AT_LOCK: of the
  * lock. */
@@ -166,29 +82,32 @@ static uint64_t key_of(const struct tt_lock_charge *c, uint32_t path)
     return tt_lock_mix(key * 16 + c->kind) ^ 0xaaaaaaaaaaaaaaaau;
 }
 
-static int recall(struct descent *d, const struct tt_lock_charge *c, uint32_t path)
+static int recall(struct tt_lock_thread *h, struct tt_descent *d,
+                  const struct tt_lock_charge *c, uint32_t path)
 {
-    uint32_t cell = tt_keys_find(&d->h->keys, key_of(c, path));
+    uint32_t cell = tt_keys_find(&h->keys, key_of(c, path));
 
     if (!cell)
         return 0;
-    d->n = tt_cell(d->h->thread->tree.base, cell);
+    d->n = tt_cell(d->thread->tree.base, cell);
     d->block = d->n->key;
     return 1;
 }
 
-static void keep(const struct descent *d, const struct tt_lock_charge *c, uint32_t path)
+static void keep(struct tt_lock_thread *h, const struct tt_descent *d,
+                 const struct tt_lock_charge *c, uint32_t path)
 {
     if (!d->below)
-        tt_keys_add(&d->h->keys, key_of(c, path), tt_cell_of(&d->h->thread->tree, d->n));
+        tt_keys_add(&h->keys, key_of(c, path), tt_cell_of(&d->thread->tree, d->n));
 }
 
-static struct descent begin_descent(struct tt_lock_thread *h,
-                                    const struct tt_lock_charge *c)
+static struct tt_descent begin_descent(struct tt_lock_thread *h,
+                                       const struct tt_lock_charge *c)
 {
-    struct descent d = {.h = h, .n = h->thread->tree.root, .block = c->name};
+    struct tt_descent d = {
+        .thread = h->thread, .n = h->thread->tree.root, .block = c->name};
 
-    if (recall(&d, c, (uint32_t)AT_LOCK))
+    if (recall(h, &d, c, (uint32_t)AT_LOCK))
         return d;
     if (c->waiter) {
         d.block = tt_context_block(c->waiter);
@@ -196,9 +115,9 @@ static struct descent begin_descent(struct tt_lock_thread *h,
     }
     if (!d.n)
         d.n = h->thread->tree.root;
-    go_down(&d, tt_place_wait(h->recording, waits_for[c->kind][c->is_symbol], 1));
-    go_down(&d, tt_block_publish(h->recording, c->name));
-    keep(&d, c, (uint32_t)AT_LOCK);
+    tt_descend(&d, tt_place_wait(h->recording, waits_for[c->kind][c->is_symbol], 1));
+    tt_descend(&d, tt_block_publish(h->recording, c->name));
+    keep(h, &d, c, (uint32_t)AT_LOCK);
     return d;
 }
 
@@ -210,39 +129,39 @@ static uint32_t path_of(struct tt_lock_thread *h, const struct tt_lock_charge *c
     return tt_lock_path(0, tt_lock_block(h->recording, c->taken - 1, NULL));
 }
 
-static void go_down_path(struct descent *d, const struct tt_lock_charge *c, uint32_t path)
+static void go_down_path(struct tt_lock_thread *h, struct tt_descent *d,
+                         const struct tt_lock_charge *c, uint32_t path)
 {
     uint32_t count;
 
-    if (!path || (!d->below && recall(d, c, path)))
+    if (!path || (!d->below && recall(h, d, c, path)))
         return;
-    count = path & TT_WAKE_PATH_SHARED
-                ? tt_wake_path_blocks(d->h->recording, path, d->h->block)
-                : tt_lock_path_blocks(path, d->h->block);
+    count = path & TT_WAKE_PATH_SHARED ? tt_wake_path_blocks(h->recording, path, h->block)
+                                       : tt_lock_path_blocks(path, h->block);
     if (!count)
         return;
-    go_down(d, tt_place_wait(d->h->recording, is_event(c->kind) ? woken_by : held_by, 1));
+    tt_descend(d, tt_place_wait(h->recording, is_event(c->kind) ? woken_by : held_by, 1));
     for (uint32_t i = 0; i < count; i++)
-        go_down(d, d->h->block[i]);
-    keep(d, c, path);
+        tt_descend(d, h->block[i]);
+    keep(h, d, c, path);
 }
 
 static void charge_share(struct tt_lock_thread *h, const struct tt_lock_charge *c,
-                         struct descent d, uint32_t path, uint64_t ns, int is_main)
+                         struct tt_descent d, uint32_t path, uint64_t ns, int is_main)
 {
-    go_down_path(&d, c, path_of(h, c, path));
-    add(&d, is_event(c->kind) ? metric.wait_time : metric.delay, ns);
+    go_down_path(h, &d, c, path_of(h, c, path));
+    tt_descent_add(&d, is_event(c->kind) ? metric.wait_time : metric.delay, ns);
     if (is_main)
-        add(&d, is_event(c->kind) ? metric.waits : metric.contentions, 1);
+        tt_descent_add(&d, is_event(c->kind) ? metric.waits : metric.contentions, 1);
 }
 
 /* Counts the wait itself at the holder with most of its time. */
 static void charge(struct tt_lock_thread *h, const struct tt_lock_charge *c)
 {
-    struct descent d = begin_descent(h, c);
+    struct tt_descent d = begin_descent(h, c);
     uint32_t main = 0;
 
-    time_wait(&d, c->ns);
+    tt_descent_time(&d, c->ns);
     if (!c->shares)
         charge_share(h, c, d, 0, c->ns, 1);
     for (uint32_t i = 1; i < c->shares; i++)
@@ -252,31 +171,19 @@ static void charge(struct tt_lock_thread *h, const struct tt_lock_charge *c)
         charge_share(h, c, d, c->share[i].path, c->share[i].ns, i == main);
 }
 
-/* As pushes do: evicts cold contexts after enough failed for want of room.  Before any
- * look-up, as it may evict the result. */
-static void make_room(struct tt_lock_thread *h)
-{
-    enum { CELLS = 128 };
-    struct tt_tree *tree = &h->thread->tree;
-
-    if (tree->free_count < CELLS && tt_tree_reserve(tree, CELLS) != 0 &&
-        tree->refused++ >= tree->patience)
-        (void)tt_evict_tree(tree, h->thread);
-}
-
 void tt_lock_charge_all(struct tt_lock_thread *h)
 {
     const uint32_t charges = h->charges;
 
     h->charges = 0;
-    if (!charges || !take_locks(h)) {
+    if (!charges || !tt_descent_lock(h->thread)) {
         tt_bump_shared(&h->recording->header->lost_figures, charges);
         return;
     }
-    make_room(h);
+    tt_descent_make_room(h->thread);
     if (h->evictions != *h->evicted)
         tt_lock_places_forget(h);
     for (uint32_t i = 0; i < charges; i++)
         charge(h, &h->charge[i]);
-    give_locks(h);
+    tt_descent_unlock(h->thread);
 }

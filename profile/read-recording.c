@@ -586,6 +586,7 @@ static void add_losses(struct transfer *t)
     tt_builder_fact(t->b, "lost.pages", TT_FACT_SUM, h->lost_pages, "");
     tt_builder_fact(t->b, "lost.samplers", TT_FACT_SUM, h->lost_samplers, "");
     tt_builder_fact(t->b, "lost.samples", TT_FACT_SUM, h->lost_samples, "");
+    tt_builder_fact(t->b, "lost.waits", TT_FACT_SUM, h->lost_stacks, "");
 }
 
 /* Samples were requested more often than the system's clock ticks, and were fewer. */

@@ -316,8 +316,8 @@ int tt_view_locks(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     error = tt_metric_view_init(&l, p, q);
     l.has_times = 0;
     l.calls = NULL;
-    count = tt_metric_find(
-        p, q->metric && strcmp(q->metric, "wait time") == 0 ? "waits" : "contentions");
+    count = tt_metric_find(p, q->metric && strcmp(q->metric, "delay") == 0 ? "contentions"
+                                                                           : "waits");
     v.count = count == TT_NONE ? NULL : &p->metric[count];
     tt_vector_init(&v.wait, l.memory, sizeof(struct lock_wait));
     if (!error)

@@ -504,6 +504,8 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
         {"lost.places", "lost",
          "freed objects found no room at their contexts, whose live figures are "
          "estimates"},
+        {"lost.waits", "lost",
+         "stacks of waits, or of what ended them, found no room in the system"},
         {"lost.lines", "lost", "lines of the file could not be read"},
         {"lost.events", "lost", "events of the file could not be read"},
         {"lost.records", "lost", "records were lost by perf"},

@@ -459,7 +459,8 @@ struct tt_header {
     uint64_t log;          /* limit of the sample log in pages; 0: there is none */
     uint64_t log_bits;     /* of its entries, for a cell */
     uint64_t log_lost;     /* ticks of samples that found no room in it */
-    uint64_t reserved[12];
+    uint64_t lost_stacks;  /* of waits and wakings, that the system had no room for */
+    uint64_t reserved[11];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

@@ -25,7 +25,11 @@
 
 #include "block.h"
 #include "clock.h"
+#include "descent.h"
 #include "graft.h"
+#include "kernel-waits.h"
+#include "off-cpu.h"
+#include "places.h"
 #include "process.h"
 #include "python-outside.h"
 #include "registry.h"
@@ -41,6 +45,7 @@ enum {
     USERS = 64,            /* whose names are cached */
     TABLES_MAX = 96 << 20, /* bytes of unwind tables; beyond it they are rebuilt */
     LABELS_MAX = 1024,
+    ENDED = 64,
     SETTLED = 2000000 /* ns: older events have been written */
 };
 
@@ -66,6 +71,7 @@ struct task { /* a thread of a process */
     char name[TT_NAME_SIZE];
     struct tt_strand self;
     struct tt_thread *thread; /* NULL: no sample so far */
+    struct tt_off_cpu off;
     struct task *next;
 };
 
@@ -82,6 +88,13 @@ struct tt_attach {
     struct tt_frame_copies *frames; /* of the current sample, while they are read */
     uint32_t pythons;               /* processes that have one */
     struct tt_grafting hanging;
+    struct tt_sched sched;
+    struct tt_kernel_waits waits;
+    struct ended { /* a process that has ended: its end may wake another one soon */
+        uint32_t pid;
+        char name[TT_NAME_SIZE];
+    } ended[ENDED];
+    uint32_t ends;
     char *unseen[UNSEEN_MAX]; /* owned; programs, each once */
     uint32_t unseens;
     int lost; /* events were lost: a missing one may have been among them */
@@ -469,6 +482,7 @@ static void drop_task(struct tt_attach *a, uint32_t tid)
         tt_thread_detach(t->thread);
         tt_thread_free(t->thread);
     }
+    tt_off_cpu_free(&t->off);
     free(t);
 }
 
@@ -561,11 +575,24 @@ static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
     p->begun = find_program(p);
 }
 
+static void note_end(struct tt_attach *a, const struct process *p)
+{
+    struct ended *e = &a->ended[a->ends++ % ENDED];
+
+    e->pid = p->pid;
+    memcpy(e->name, p->name, sizeof e->name);
+}
+
 static void end_task(struct tt_attach *a, const struct tt_perf_event *e)
 {
+    const struct process *p = *process_slot(a, e->pid);
+
     drop_task(a, e->tid);
-    if (e->tid == e->pid)
-        drop_process(a, e->pid);
+    if (e->tid != e->pid)
+        return;
+    if (p)
+        note_end(a, p);
+    drop_process(a, e->pid);
 }
 
 /* ── Stacks ───────────────────────────────────────────────────────────────────────── */
@@ -858,7 +885,283 @@ static void take_rest(struct tt_attach *a)
     a->hanging.wait = NULL;
 }
 
+/* ── Waits ────────────────────────────────────────────────────────────────────────── */
+
+static int is_of_library(const struct tt_native *n)
+{
+    static const char *const names[] = {"libc.so", "libc-", "libpthread", "ld-"};
+    const char *base = n->mapping ? strrchr(n->mapping->module->path, '/') : NULL;
+
+    for (size_t i = 0; base && i < sizeof names / sizeof *names; i++)
+        if (strncmp(base + 1, names[i], strlen(names[i])) == 0)
+            return 1;
+    return 0;
+}
+
+/* The innermost functions, of the C library, are removed: the one that called them waits,
+ * as in recordings from within. */
+static void remove_library(struct tt_grafting *h)
+{
+    uint32_t n = 0;
+
+    while (n < h->stack.count && is_of_library(&h->frame[n]))
+        n++;
+    if (n && n < h->stack.count)
+        tt_graft_remove(h, n);
+}
+
+/* The stack in user code, without functions of interpreters: their frames are not copied
+ * there.  Empty: the thread has none. */
+static void find_user_stack(struct tt_attach *a, struct process *p,
+                            const struct tt_perf_event *e)
+{
+    struct tt_grafting *h = &a->hanging;
+
+    h->stack = (struct tt_unwound){.frame = h->frame, .end = TT_UNWIND_ROOT};
+    h->script.count = 0;
+    h->script.wanted = 0;
+    h->script.unplaced = 0;
+    if (!e->of.sample.has_registers || !e->of.sample.stack_size)
+        return;
+    find_modules(a, p);
+    unwind_stack(a, p, e);
+    name_jit(h, p);
+    remove_library(h);
+}
+
+/* A block for a thread or a process by its name, which is that process's choice.  With the
+ * locks held. */
+static tt_block named(const struct tt_thread *t, const char *kind, const char *name)
+{
+    char text[TT_NAME_SIZE + 16];
+    const struct tt_block_info info = {
+        .kind = TT_KIND_NATIVE, .module = "", .file = "", .name = text};
+
+    (void)snprintf(text, sizeof text, "[%s %s]", kind, name);
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    return tt_block_publish(t->recording, tt_block_interpreted(&info));
+}
+
+/* What stands for the awaited: the function that waits, as a whole. */
+static tt_block lock_of(struct tt_grafting *h)
+{
+    struct tt_native n = h->frame[0];
+
+    if (!h->stack.count)
+        return 0;
+    if (n.function)
+        n.pc = n.function;
+    n.flags |= TT_NATIVE_EXACT;
+    return tt_place_whole(h->thread->recording, &n);
+}
+
+static const char *kind_of(const struct tt_attach *a, const struct tt_perf_event *e)
+{
+    const char *kind = tt_kernel_wait(&a->waits, e->of.sample.kernel,
+                                      e->of.sample.kernels);
+
+    if (e->of.sample.state & (TT_STATE_STOPPED | TT_STATE_TRACED))
+        return "[waits: stopped in]";
+    if (kind)
+        return kind;
+    return e->of.sample.state & TT_STATE_UNINTERRUPTIBLE ? "[waits: in the kernel of]"
+                                                         : "[waits: in the system of]";
+}
+
+static void keep_waiter(struct tt_attach *a, struct process *p, struct task *t,
+                        const struct tt_perf_event *e)
+{
+    struct tt_grafting *h = &a->hanging;
+
+    find_user_stack(a, p, e);
+    h->thread = t->thread;
+    tt_busy_enter(&t->thread->busy);
+    if (tt_descent_lock(t->thread)) {
+        if (tt_graft_path(h) && tt_steps_set(&t->off.waiter, 0, &h->path)) {
+            t->off.kind = kind_of(a, e);
+            t->off.lock = lock_of(h);
+        }
+        tt_descent_unlock(t->thread);
+    }
+    tt_busy_leave(&t->thread->busy);
+}
+
+/* A thread is about to wait.  Those of the kernel have no user code. */
+static void take_sleep(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct process *p = e->time < a->from ? NULL : get_process(a, e->pid);
+    struct task *t = p && (!a->options.is_machine || p->is_wanted)
+                         ? get_task(a, p, e->tid)
+                         : NULL;
+
+    if (!t || (t->source && t->source != e->source))
+        return;
+    t->source = e->source;
+    tt_off_cpu_forget(&t->off);
+    t->off.out = e->time;
+    t->off.is_new = 1;
+    t->off.is_ignored = !e->of.sample.has_registers ||
+                        !(e->of.sample.state & TT_STATE_WAITS);
+    if (!t->off.is_ignored && get_strand(a, t))
+        keep_waiter(a, p, t, e);
+}
+
+/* "kworker/0:1" */
+static tt_block kernel_thread(const struct tt_thread *t, const struct process *p)
+{
+    char name[TT_NAME_SIZE];
+
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(p->name, "/"), p->name);
+    return named(t, "kernel", name);
+}
+
+/* NULL: it has not ended lately. */
+static const struct ended *find_ended(const struct tt_attach *a, uint32_t pid)
+{
+    for (uint32_t i = 0; i < ENDED; i++)
+        if (a->ended[i].pid == pid)
+            return &a->ended[i];
+    return NULL;
+}
+
+static const char *name_of(const struct tt_attach *a, uint32_t pid,
+                           const struct process *p)
+{
+    const struct ended *e = p ? NULL : find_ended(a, pid);
+
+    return p ? p->name : e ? e->name : unknown_name;
+}
+
+static int is_interrupt(const struct tt_attach *a, const struct tt_perf_event *e)
+{
+    if (!e->pid || e->of.sample.flags & TT_TRACE_INTERRUPT)
+        return 1;
+    return e->of.sample.flags & TT_TRACE_SOFT_INTERRUPT &&
+           !tt_kernel_has(&a->waits, e->of.sample.kernel, e->of.sample.kernels,
+                          TT_KERNEL_INLINE);
+}
+
+static int keep_interrupt(const struct tt_attach *a, struct task *t,
+                          const struct tt_perf_event *e)
+{
+    const int is_timer = tt_kernel_has(&a->waits, e->of.sample.kernel,
+                                       e->of.sample.kernels, TT_KERNEL_TIMER);
+
+    t->off.waker.count = 0;
+    return tt_steps_add(
+        &t->off.waker,
+        tt_place_wait(t->thread->recording, is_timer ? "[timer]" : "[interrupt]", 1));
+}
+
+/* Another process is named; of one that is ending, no stack may be left. */
+static int keep_path(struct tt_attach *a, struct process *p, struct task *t,
+                     const struct tt_perf_event *e)
+{
+    struct tt_grafting *h = &a->hanging;
+    const int is_exit = tt_kernel_has(&a->waits, e->of.sample.kernel,
+                                      e->of.sample.kernels, TT_KERNEL_EXIT);
+    tt_block whose = 0;
+
+    if (!is_exit && p && !p->regions.count && !e->of.sample.has_registers)
+        whose = kernel_thread(t->thread, p);
+    else if (e->pid != t->pid)
+        whose = named(t->thread, "process", name_of(a, e->pid, p));
+    return tt_graft_path(h) && tt_steps_set(&t->off.waker, whose, &h->path) &&
+           (!is_exit || tt_steps_add(&t->off.waker,
+                                     tt_place_wait(t->thread->recording, "[exit]", 1)));
+}
+
+static void keep_waker(struct tt_attach *a, struct process *p, struct task *t,
+                       const struct tt_perf_event *e)
+{
+    const int is_here = !is_interrupt(a, e);
+
+    if (is_here && p)
+        find_user_stack(a, p, e);
+    else
+        find_nothing(a, NULL);
+    a->hanging.thread = t->thread;
+    tt_busy_enter(&t->thread->busy);
+    if (tt_descent_lock(t->thread)) {
+        if (!(is_here ? keep_path(a, p, t, e) : keep_interrupt(a, t, e)))
+            t->off.waker.count = 0;
+        tt_descent_unlock(t->thread);
+    }
+    tt_busy_leave(&t->thread->busy);
+}
+
+/* A process that ends is not looked for again: it was forgotten at its end. */
+static void take_waking(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct task *t = *task_slot(a, (uint32_t)e->of.sample.woken);
+    struct process *p;
+
+    if (!t || !t->thread || t->off.is_ignored || e->time < a->from)
+        return;
+    p = *process_slot(a, e->pid);
+    if (!p && !find_ended(a, e->pid) &&
+        !tt_kernel_has(&a->waits, e->of.sample.kernel, e->of.sample.kernels,
+                       TT_KERNEL_EXIT))
+        p = get_process(a, e->pid);
+    t->off.woken = e->time;
+    t->off.waker.count = 0;
+    keep_waker(a, p, t, e);
+}
+
+static void take_switch(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct task *t = *task_slot(a, e->tid);
+
+    if (!t || !t->thread || (t->source && t->source != e->source))
+        return;
+    if (e->time < a->from)
+        tt_off_cpu_forget(&t->off);
+    else if (e->of.switched.is_in)
+        tt_off_cpu_in(&t->off, t->thread, e->time);
+    else
+        tt_off_cpu_out(&t->off, e->time, e->of.switched.is_preempted);
+}
+
+/* Missing switches would make two waits one. */
+static void take_loss(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct tt_header *h = tt_recording->header;
+
+    if (!e->of.lost.is_of_waits) {
+        a->lost = 1;
+        for (size_t i = 0; i < BUCKETS; i++)
+            for (struct task *t = a->task[i]; t; t = t->next)
+                tt_off_cpu_forget(&t->off);
+    }
+    if (e->time >= a->from)
+        tt_bump_shared(e->of.lost.is_of_waits ? &h->lost_stacks : &h->lost_samples,
+                       e->of.lost.samples);
+}
+
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
+
+/* Of the machine's other processes only those are followed that have woken one of ours. */
+static int is_foreign(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    return e->source == (uint64_t)-1 && !a->options.is_machine &&
+           !*process_slot(a, e->kind == TT_PERF_FORKED ? e->of.forked.pid : e->pid);
+}
+
+static void take_record(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    if (is_foreign(a, e))
+        return;
+    if (e->kind == TT_PERF_MAPPED)
+        map_region(a, e);
+    else if (e->kind == TT_PERF_NAMED)
+        name_task(a, e);
+    else if (e->kind == TT_PERF_EXITED)
+        end_task(a, e);
+    else if (e->pid != e->of.forked.pid)
+        fork_process(a, e->pid, e->of.forked.pid);
+}
 
 static void take_event(void *arg, const struct tt_perf_event *e)
 {
@@ -869,22 +1172,22 @@ static void take_event(void *arg, const struct tt_perf_event *e)
         take_sample(a, e);
         break;
     case TT_PERF_MAPPED:
-        map_region(a, e);
-        break;
     case TT_PERF_NAMED:
-        name_task(a, e);
-        break;
     case TT_PERF_FORKED:
-        if (e->pid != e->of.forked.pid)
-            fork_process(a, e->pid, e->of.forked.pid);
-        break;
     case TT_PERF_EXITED:
-        end_task(a, e);
+        take_record(a, e);
+        break;
+    case TT_PERF_SLEEPS:
+        take_sleep(a, e);
+        break;
+    case TT_PERF_WAKING:
+        take_waking(a, e);
+        break;
+    case TT_PERF_SWITCHED:
+        take_switch(a, e);
         break;
     case TT_PERF_LOST:
-        a->lost = 1;
-        if (e->time >= a->from)
-            tt_bump_shared(&tt_recording->header->lost_samples, e->of.lost.samples);
+        take_loss(a, e);
         break;
     case TT_PERF_COPIED:
     case TT_PERF_NONE:
@@ -917,12 +1220,19 @@ static unsigned rest(const struct tt_attach *a)
 
 uint64_t tt_attach_settled(void) { return tt_clock_monotonic() - SETTLED; }
 
+/* Waits are as many as the system has: at most half of a processor's time is theirs, and the
+ * rest is lost. */
 unsigned tt_attach_step(struct tt_attach *a, uint64_t before)
 {
+    const uint64_t began = tt_clock_monotonic();
+    unsigned ms, spent;
+
     tt_perf_read(a->events, before, take_event, a);
     if (a->options.is_machine)
         trim_tables(a);
-    return rest(a);
+    ms = rest(a);
+    spent = (unsigned)((tt_clock_monotonic() - began) / 1000000);
+    return a->options.sched && spent > ms ? spent : ms;
 }
 
 /* ── Opening ──────────────────────────────────────────────────────────────────────── */
@@ -953,6 +1263,19 @@ static void load_program(struct tt_attach *a)
     a->options.frames = a->program.refused ? NULL : &a->program;
 }
 
+/* Where they are wanted. */
+static int begin_waits(struct tt_attach *a, char *reason, size_t size)
+{
+    int error = a->options.wait_stack ? tt_sched_find(&a->sched, reason, size) : 0;
+
+    if (error || !a->options.wait_stack)
+        return error;
+    a->options.sched = &a->sched;
+    tt_kernel_waits_load(&a->waits);
+    tt_off_cpu_start();
+    return 0;
+}
+
 int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o,
                    const struct tt_attach_filter *filter, char *reason, size_t size)
 {
@@ -972,7 +1295,9 @@ int tt_attach_open(struct tt_attach **out, const struct tt_perf_options *o,
     for (uint32_t i = 0; i < o->counters; i++)
         a->metric[1 + i] = tt_metric_get(o->counter[i].name, o->counter[i].unit);
     load_program(a);
-    error = tt_perf_open(&a->events, &a->options, reason, size);
+    error = begin_waits(a, reason, size);
+    if (!error)
+        error = tt_perf_open(&a->events, &a->options, reason, size);
     if (error) {
         tt_attach_close(a);
         return error;
@@ -1079,6 +1404,7 @@ void tt_attach_close(struct tt_attach *a)
         return;
     tt_perf_close(a->events);
     tt_frame_program_unload(&a->program);
+    tt_kernel_waits_free(&a->waits);
     for (uint32_t i = 0; i < a->unseens; i++)
         free(a->unseen[i]);
     munmap(a, sizeof *a);
@@ -1118,7 +1444,8 @@ void tt_attach_describe(const struct tt_attach *a, const char *program, const ch
     h->processors = a->options.is_machine ? tt_perf_processors(a->events) : 0;
     memset(h->program, 0, sizeof h->program);
     (void)snprintf(h->program, sizeof h->program, "%s", program);
-    (void)snprintf(h->source, sizeof h->source, "perf events of cpu-clock, %s: %s",
+    (void)snprintf(h->source, sizeof h->source, "perf events of cpu-clock%s, %s: %s",
+                   a->options.sched ? " and the scheduler" : "",
                    a->options.side == TT_PERF_KERNEL ? "the kernel alone"
                    : tt_perf_have_kernel(a->events)  ? "user and kernel"
                                                      : "no time in the kernel",

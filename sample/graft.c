@@ -412,6 +412,8 @@ int tt_graft_find(struct tt_grafting *h, struct tt_node **out)
     return find_path(h, 0) && !h->path.cuts && walk_down(h, 0, out) == h->path.count;
 }
 
+int tt_graft_path(struct tt_grafting *h) { return find_path(h, 1); }
+
 int tt_graft_make(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
 {
     if (!try_locks(h->thread))

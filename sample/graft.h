@@ -97,6 +97,9 @@ int tt_graft_find(struct tt_grafting *, struct tt_node **);
 int tt_graft_make(struct tt_grafting *, struct tt_node **out, uint32_t *made);
 void tt_graft_done(struct tt_grafting *);
 
+/* With the locks (descent.h) held: only the steps, in h->path; 0 on failure. */
+int tt_graft_path(struct tt_grafting *);
+
 /* The context of a thread that sleeps, made by another one without evicting anything from
  * it; and the same context again, if the thread has not run since. */
 int tt_graft_make_asleep(struct tt_grafting *, struct tt_node **out, uint32_t *made);

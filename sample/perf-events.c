@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "assertion.h"
 #include "perf-record.h"
 #include "tallytree.h"
 
@@ -32,6 +33,10 @@ enum {
     COPIES_MAX = TT_CHAIN_FRAMES / TT_CHAIN_PART * TT_FRAME_COPY_MAX,
     COPIES = UINT16_MAX, /* the kind of an event that gets them */
 };
+
+/* Kinds of events beside time and counters: of each thread its waits, and all its switches;
+ * of each processor what wakes others, and what other processes map. */
+enum { SLEEPS = 1 + TT_COUNTERS_MAX, SWITCHES, WAKINGS, MAPPINGS, KINDS };
 
 struct ring {
     struct perf_event_mmap_page *page; /* NULL: the processor has none */
@@ -50,8 +55,10 @@ struct pids {
 };
 
 struct tt_perf {
-    struct perf_event_attr attr[1 + TT_COUNTERS_MAX]; /* time, and the counters */
-    uint32_t kinds;
+    struct perf_event_attr attr[KINDS];
+    uint32_t kinds; /* time, and the counters */
+    const struct tt_sched *sched;
+    int no_sched; /* its events were refused */
     const struct tt_counter *counter;
     const char *refused; /* the counter that the machine does not have */
     pid_t failed;        /* the process whose events could not be opened */
@@ -67,9 +74,10 @@ struct tt_perf {
     struct pids process; /* those that were asked for, then their children */
     struct pids denied;  /* children of other users */
     const struct tt_frame_program *frames; /* NULL: none are copied */
-    struct ring *ring;
-    long rings;
+    struct ring *ring;                     /* of each processor; then those for waits */
+    long processors, rings;
     size_t largest;                                      /* size of a ring */
+    unsigned pause;                                      /* ms, while waits are read */
     char record[RECORD_MAX] __attribute__((aligned(8))); /* one that wraps around */
 };
 
@@ -133,6 +141,45 @@ static void describe_counter(struct perf_event_attr *a,
     a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = 0;
 }
 
+/* Begins at the exec if the others do.  The stack is of the thread that waits or wakes; the
+ * kernel's functions say what for. */
+static void describe_tracepoint(struct perf_event_attr *a, uint64_t id, uint32_t stack)
+{
+    a->type = PERF_TYPE_TRACEPOINT;
+    a->config = id;
+    a->sample_period = 1;
+    a->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
+    a->sample_type |= PERF_SAMPLE_RAW;
+    a->sample_stack_user = stack / 8 * 8;
+    a->mmap = a->mmap2 = a->comm = a->comm_exec = a->task = 0;
+    a->exclude_user = a->exclude_kernel = a->exclude_callchain_kernel = 0;
+}
+
+static void describe_dummy(struct perf_event_attr *a)
+{
+    a->config = PERF_COUNT_SW_DUMMY;
+    a->sample_period = 0;
+    a->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+                     PERF_SAMPLE_TIME;
+    a->sample_regs_user = 0;
+    a->sample_stack_user = 0;
+    a->exclude_user = a->exclude_kernel = a->exclude_callchain_kernel = 0;
+}
+
+static void describe_waits(struct perf_event_attr *attr, const struct tt_perf_options *o)
+{
+    for (int kind = SLEEPS; kind < KINDS; kind++)
+        attr[kind] = attr[0];
+    describe_tracepoint(&attr[SLEEPS], o->sched->switches, o->wait_stack);
+    describe_tracepoint(&attr[WAKINGS], o->sched->wakings, o->wait_stack);
+    describe_dummy(&attr[SWITCHES]);
+    attr[SWITCHES].context_switch = 1;
+    attr[SWITCHES].mmap = attr[SWITCHES].mmap2 = attr[SWITCHES].comm =
+        attr[SWITCHES].comm_exec = attr[SWITCHES].task = 0;
+    describe_dummy(&attr[MAPPINGS]);
+    attr[WAKINGS].enable_on_exec = attr[MAPPINGS].enable_on_exec = 0;
+}
+
 static int open_event(const struct perf_event_attr *a, pid_t tid, long processor)
 {
     return (int)syscall(SYS_perf_event_open, a, (long)tid, processor, -1L,
@@ -144,8 +191,9 @@ static int open_allowed(struct tt_perf *e, uint32_t kind, pid_t tid, long proces
 {
     int fd = open_event(&e->attr[kind], tid, processor);
 
-    if (fd >= 0 || (errno != EACCES && errno != EPERM) || e->attr[0].exclude_kernel ||
-        e->attr[0].exclude_user)
+    e->no_sched = fd < 0 && kind >= SLEEPS;
+    if (fd >= 0 || kind >= SLEEPS || (errno != EACCES && errno != EPERM) ||
+        e->attr[0].exclude_kernel || e->attr[0].exclude_user)
         return fd;
     for (uint32_t i = 0; i < e->kinds; i++)
         e->attr[i].exclude_kernel = e->attr[i].exclude_callchain_kernel = 1;
@@ -260,6 +308,22 @@ static void take_copies(struct ring *r, struct tt_perf_event *e)
     r->copied = 0;
 }
 
+static void take_tracepoint(const struct tt_sched *s, struct tt_perf_event *e,
+                            uint32_t kind)
+{
+    const char *raw = e->of.sample.raw;
+    const size_t size = e->kind == TT_PERF_SAMPLE ? e->of.sample.raw_size : 0;
+
+    if (kind == SLEEPS && tt_trace_field_read(s->state, raw, size, &e->of.sample.state))
+        e->kind = TT_PERF_SLEEPS;
+    else if (kind == WAKINGS &&
+             tt_trace_field_read(s->woken, raw, size, &e->of.sample.woken) &&
+             tt_trace_field_read(s->flags, raw, size, &e->of.sample.flags))
+        e->kind = TT_PERF_WAKING;
+    else
+        e->kind = TT_PERF_NONE;
+}
+
 /* Decodes the record; 0: it is none for the caller. */
 static int decode(struct tt_perf *e, struct ring *r, size_t size,
                   struct tt_perf_event *event)
@@ -269,13 +333,22 @@ static int decode(struct tt_perf *e, struct ring *r, size_t size,
     const int is_sample = (uint32_t)word_at(r, r->at) == PERF_RECORD_SAMPLE;
     const uint32_t kind = owner && is_sample ? owner->kind : 0;
 
+    TT_ASSERT(kind < KINDS || kind == COPIES);
     if (kind == COPIES) {
         tt_perf_decode_copy(event, record_at(e, r, size), size);
         if (event->kind == TT_PERF_COPIED)
             keep_copy(r, event);
         return 0;
     }
-    tt_perf_decode(event, record_at(e, r, size), size, !kind);
+    if (kind >= SLEEPS) {
+        tt_perf_decode(event, record_at(e, r, size), size, TT_PERF_HAS_RAW);
+        take_tracepoint(e->sched, event, kind);
+        event->source = (uint64_t)owner->tid;
+        return event->kind != TT_PERF_NONE;
+    }
+    tt_perf_decode(event, record_at(e, r, size), size, kind ? 0 : TT_PERF_HAS_PERIOD);
+    if (event->kind == TT_PERF_LOST)
+        event->of.lost.is_of_waits = r >= e->ring + e->processors;
     owner = owner_of(e, event->source);
     if (kind)
         event->of.sample.weight = e->attr[kind].sample_period;
@@ -284,6 +357,23 @@ static int decode(struct tt_perf *e, struct ring *r, size_t size,
     event->source = owner ? (uint64_t)owner->tid : 0;
     event->counter = kind;
     return event->kind != TT_PERF_NONE;
+}
+
+/* If a ring for waits is being filled, it is read sooner. */
+static void choose_pause(struct tt_perf *e)
+{
+    enum { SHORTEST = 1, LONGEST = 64 };
+    uint64_t fullest = 0;
+
+    for (long i = e->processors; i < e->rings; i++)
+        if (e->ring[i].page) {
+            const uint64_t part = (e->ring[i].end - e->ring[i].at) * 16 / e->ring[i].size;
+            fullest = part > fullest ? part : fullest;
+        }
+    if (fullest >= 4 && e->pause > SHORTEST)
+        e->pause /= 2;
+    else if (!fullest && e->pause < LONGEST)
+        e->pause *= 2;
 }
 
 void tt_perf_read(struct tt_perf *e, uint64_t before,
@@ -296,6 +386,8 @@ void tt_perf_read(struct tt_perf *e, uint64_t before,
         if (e->ring[i].page)
             e->ring[i].end = __atomic_load_n(&e->ring[i].page->data_head,
                                              __ATOMIC_ACQUIRE);
+    if (e->sched)
+        choose_pause(e);
     while ((r = oldest(e, before))) {
         size_t size = size_at(r, r->at);
         if (size < sizeof(struct perf_event_header)) { /* never; it would not advance */
@@ -315,10 +407,12 @@ unsigned tt_perf_rest(const struct tt_perf *e)
     enum { SHORTEST = 5, LONGEST = 100 };
     uint64_t smallest = LARGEST_RING, ms;
 
-    for (long i = 0; i < e->rings; i++)
+    for (long i = 0; i < e->processors; i++)
         if (e->ring[i].page && e->ring[i].size < smallest)
             smallest = e->ring[i].size;
     ms = smallest / (RECORD + e->attr[0].sample_stack_user) * 1000 / e->hz / 3 / e->kinds;
+    if (e->sched && ms > e->pause)
+        return e->pause;
     return (unsigned)(ms < SHORTEST ? SHORTEST : ms > LONGEST ? LONGEST : ms);
 }
 
@@ -366,14 +460,25 @@ static int keep_event(struct tt_perf *e, uint32_t kind, pid_t tid, int fd)
     return 0;
 }
 
+/* Threads that are preempted do not wait.  The field's name is the system's; without the
+ * filter more is read. */
+static const char waits[] = "prev_state & 143";
+_Static_assert(143 == ((int)TT_STATE_WAITS | (int)TT_STATE_IDLE), "all that wait");
+
+static struct ring *ring_of(struct tt_perf *e, uint32_t kind, long processor)
+{
+    return &e->ring[processor + (kind == SLEEPS || kind == WAKINGS ? e->processors : 0)];
+}
+
 /* Opens an event of one thread on one processor.  0 also if there is no such
  * processor. */
 static int add_event(struct tt_perf *e, uint32_t kind, pid_t tid, long processor)
 {
-    struct ring *r = &e->ring[processor];
+    struct ring *r = ring_of(e, kind, processor);
     int fd = open_allowed(e, kind, tid, processor);
 
-    if (fd < 0 && kind && (errno == ENOENT || errno == EOPNOTSUPP || errno == EINVAL))
+    if (fd < 0 && kind && kind < SLEEPS &&
+        (errno == ENOENT || errno == EOPNOTSUPP || errno == EINVAL))
         e->refused = e->counter[kind - 1].name;
     if (fd < 0)
         return errno == ENODEV ? 0 : -TT_ERR_STATE;
@@ -381,9 +486,25 @@ static int add_event(struct tt_perf *e, uint32_t kind, pid_t tid, long processor
         errno = ENOMEM;
         return -TT_ERR_MEMORY;
     }
-    if (!r->page)
-        return map_ring(r, fd, e->largest);
+    if (kind == SLEEPS)
+        (void)ioctl(fd, PERF_EVENT_IOC_SET_FILTER, waits);
+    if (!r->page && map_ring(r, fd, e->largest) == 0)
+        return 0;
+    if (!r->page && !(r = &e->ring[processor])->page) /* it is the first event */
+        return -TT_ERR_MEMORY;
     return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) == 0 ? 0 : -TT_ERR_STATE;
+}
+
+/* All events of a thread, or of whatever runs on the processor. */
+static int add_events(struct tt_perf *e, pid_t tid, long processor)
+{
+    int error = 0;
+
+    for (uint32_t kind = 0; kind < e->kinds && !error; kind++)
+        error = add_event(e, kind, tid, processor);
+    for (uint32_t kind = SLEEPS; e->sched && kind <= SWITCHES && !error; kind++)
+        error = add_event(e, kind, tid, processor);
+    return error;
 }
 
 /* A thread that has ended meanwhile needs none. */
@@ -391,9 +512,8 @@ static int add_task(struct tt_perf *e, pid_t tid)
 {
     int error = keep_pid(&e->task, tid);
 
-    for (long i = 0; i < e->rings; i++)
-        for (uint32_t kind = 0; kind < e->kinds && !error; kind++)
-            error = add_event(e, kind, tid, i);
+    for (long i = 0; i < e->processors && !error; i++)
+        error = add_events(e, tid, i);
     return error == -TT_ERR_STATE && errno == ESRCH ? 0 : error;
 }
 
@@ -447,14 +567,30 @@ static int add_processors(struct tt_perf *e, const struct tt_perf_options *o)
 {
     int error = 0;
 
-    for (long i = 0; i < e->rings; i++)
-        for (uint32_t kind = 0; kind < e->kinds && !error; kind++)
-            if (!o->processor || o->processor[i])
-                error = add_event(e, kind, -1, i);
+    for (long i = 0; i < e->processors && !error; i++)
+        if (!o->processor || o->processor[i])
+            error = add_events(e, -1, i);
     if (!error && !e->events) {
         errno = ENODEV;
         error = -TT_ERR_STATE;
     }
+    return error;
+}
+
+/* Whoever wakes a recorded thread may be of another process, whose mappings are then wanted,
+ * too.  Of a machine they are known. */
+static int add_wakings(struct tt_perf *e, const struct tt_perf_options *o)
+{
+    const size_t first = e->events;
+    int error = 0;
+
+    for (long i = 0; i < e->processors && !error; i++) {
+        error = add_event(e, WAKINGS, -1, i);
+        if (!error && !o->is_machine)
+            error = add_event(e, MAPPINGS, -1, i);
+    }
+    for (size_t i = first; i < e->events && o->at_exec; i++)
+        (void)ioctl(e->event[i].fd, PERF_EVENT_IOC_ENABLE, 0);
     return error;
 }
 
@@ -530,7 +666,7 @@ static int open_copying(struct tt_perf *e, long processor)
 static int run_program(const struct tt_perf *e)
 {
     for (size_t i = 0; i < e->events; i++)
-        if (e->event[i].kind != COPIES &&
+        if (e->event[i].kind < e->kinds &&
             ioctl(e->event[i].fd, PERF_EVENT_IOC_SET_BPF, e->frames->program) != 0)
             return -TT_ERR_STATE;
     return 0;
@@ -541,7 +677,7 @@ static int copy_frames(struct tt_perf *e)
 {
     int error = 0;
 
-    for (long i = 0; i < e->rings && !error; i++)
+    for (long i = 0; i < e->processors && !error; i++)
         if (e->ring[i].page)
             error = open_copying(e, i);
     return error ? error : run_program(e);
@@ -600,6 +736,21 @@ static void say_denied(char *reason, size_t size, pid_t pid)
             "it belongs to another user, or has more rights; run tallytree as root");
 }
 
+static void say_sched_denied(char *reason, size_t size)
+{
+    if (geteuid() == 0)
+        (void)snprintf(reason, size,
+                       "the system's tracepoints are forbidden: the container that "
+                       "tallytree runs in does not allow them; give it CAP_PERFMON, or "
+                       "run tallytree outside");
+    else
+        (void)snprintf(reason, size,
+                       "the system's tracepoints are forbidden: "
+                       "/proc/sys/kernel/perf_event_paranoid is %ld; run tallytree as "
+                       "root, give it CAP_PERFMON, or have that set to -1",
+                       paranoia());
+}
+
 static void say_why(char *reason, size_t size, pid_t pid, int error)
 {
     if ((error == EACCES || error == EPERM) && !pid)
@@ -652,7 +803,12 @@ int tt_perf_open(struct tt_perf **out, const struct tt_perf_options *o, char *re
     e->kinds = 1 + o->counters;
     e->counter = o->counter;
     e->hz = o->hz;
-    e->rings = sysconf(_SC_NPROCESSORS_CONF);
+    if (o->sched)
+        describe_waits(e->attr, o);
+    e->sched = o->sched;
+    e->pause = 8;
+    e->processors = sysconf(_SC_NPROCESSORS_CONF);
+    e->rings = e->processors * (o->sched ? 2 : 1);
     e->largest = LARGEST_RING;
     while (e->largest > SMALLEST_RING && e->largest > (size_t)(ALL_RINGS / e->rings))
         e->largest /= 2;
@@ -661,6 +817,8 @@ int tt_perf_open(struct tt_perf **out, const struct tt_perf_options *o, char *re
         goto fail;
     allow_files();
     error = o->is_machine ? add_processors(e, o) : add_processes(e, o);
+    if (!error && o->sched)
+        error = add_wakings(e, o);
     if (error)
         goto fail;
     e->frames = o->frames;
@@ -673,6 +831,8 @@ fail:
     if (e && e->refused)
         (void)snprintf(reason, size, "this machine does not count %s (%s)", e->refused,
                        strerror(errno));
+    else if (e && e->no_sched && (errno == EACCES || errno == EPERM))
+        say_sched_denied(reason, size);
     else
         say_why(reason, size,
                 o->is_machine    ? 0
@@ -716,7 +876,7 @@ uint32_t tt_perf_processors(const struct tt_perf *e)
 {
     uint32_t count = 0;
 
-    for (long i = 0; i < e->rings; i++)
+    for (long i = 0; i < e->processors; i++)
         count += e->ring[i].page != NULL;
     return count;
 }

@@ -7,6 +7,10 @@
  *
  * For a machine there is one event a processor, for whatever runs there.
  *
+ * With waits there is a second ring a processor, for the stacks of threads that begin to wait
+ * or wake others: there may be more of these than can be read, and they must not displace
+ * the rest.
+ *
  * New threads and children inherit the events of their creator.  Samples have the
  * registers and a copy of the stack; other records report mappings, forks, names and
  * ends.  All of it belongs to one thread. */
@@ -20,6 +24,7 @@
 #include "frame-program.h"
 #include "machine.h"
 #include "regions.h"
+#include "tracepoint.h"
 
 enum tt_perf_kind {
     TT_PERF_NONE, /* not used here */
@@ -30,6 +35,9 @@ enum tt_perf_kind {
     TT_PERF_EXITED,
     TT_PERF_LOST,
     TT_PERF_COPIED, /* tt_perf_read adds it to the sample after it */
+    TT_PERF_SLEEPS, /* a thread is about to wait: a sample of it */
+    TT_PERF_WAKING, /* a thread wakes another one: a sample of it */
+    TT_PERF_SWITCHED,
 };
 
 struct tt_perf_event { /* pointers are valid during the call */
@@ -49,6 +57,11 @@ struct tt_perf_event { /* pointers are valid during the call */
             const char *stack; /* the memory from the stack pointer on */
             size_t stack_size;
             struct tt_frame_copies frames; /* of an interpreter; size 0: none */
+            const char *raw;               /* a tracepoint's record; NULL: none */
+            size_t raw_size;
+            uint64_t state; /* of TT_PERF_SLEEPS; bits of tracepoint.h */
+            uint64_t woken; /* of TT_PERF_WAKING: the thread, */
+            uint64_t flags; /* and bits of tracepoint.h */
         } sample;
         struct {
             const char *bytes;
@@ -64,7 +77,12 @@ struct tt_perf_event { /* pointers are valid during the call */
         } forked;
         struct {
             uint64_t samples;
+            int is_of_waits; /* of TT_PERF_SLEEPS and TT_PERF_WAKING alone */
         } lost;
+        struct {
+            int is_in;        /* it runs now, and else no longer */
+            int is_preempted; /* it could run on */
+        } switched;
     } of;
 };
 
@@ -81,7 +99,11 @@ const struct tt_counter *tt_counter_find(const char *name);
 const struct tt_counter *tt_counter_at(size_t); /* NULL: after the last */
 
 /* The most that is copied of a stack: the system's limit. */
-enum { TT_PERF_STACK = 32 << 10, TT_PERF_STACK_MAX = 65528 };
+enum {
+    TT_PERF_STACK = 32 << 10,
+    TT_PERF_WAIT_STACK = 8 << 10,
+    TT_PERF_STACK_MAX = 65528
+};
 
 enum tt_perf_side { TT_PERF_BOTH, TT_PERF_KERNEL, TT_PERF_USER };
 
@@ -98,6 +120,8 @@ struct tt_perf_options {
     const struct tt_frame_program *frames; /* borrowed; NULL: copies no frames */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
+    uint32_t wait_stack; /* bytes copied of each stack that waits or wakes; 0: no waits */
+    const struct tt_sched *sched; /* borrowed; NULL: no waits */
 };
 
 struct tt_perf;
@@ -114,7 +138,7 @@ void tt_perf_close(struct tt_perf *);
 void tt_perf_start(struct tt_perf *);
 void tt_perf_stop(struct tt_perf *);
 
-/* Calls `each` for the events before that time, in order. tt_perf_rest: the ms until the
+/* Calls `each` for the events before that time, in order.  tt_perf_rest: the ms until the
  * next read that avoid losses. */
 void tt_perf_read(struct tt_perf *, uint64_t before,
                   void (*each)(void *arg, const struct tt_perf_event *), void *arg);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* perf-record.c - decodes a record of perf events.
  *
- *      sample   {head, identifier, ip, pid tid, time, period, callchain, registers, stack}
+ *      sample   {head, identifier, ip, pid tid, time, period, callchain, raw, registers, stack}
  *      others   {head, ..., pid tid, time, identifier}
  *
  * perf-events.c requests these fields; the system writes them in this order. */
@@ -11,6 +11,10 @@
 #include <string.h>
 
 #include "perf-events.h"
+
+#ifndef PERF_RECORD_MISC_SWITCH_OUT_PREEMPT /* since Linux 4.17 */
+#define PERF_RECORD_MISC_SWITCH_OUT_PREEMPT (1 << 14)
+#endif
 
 enum { TRAILER = 24 };
 
@@ -121,14 +125,32 @@ static int take_stack(struct tt_perf_event *e, struct cursor *c)
     return 1;
 }
 
-static int take_sample(struct tt_perf_event *e, struct cursor *c, int has_period)
+/* A tracepoint's record, with its size before it. */
+static int take_raw(struct tt_perf_event *e, struct cursor *c)
+{
+    const void *at = take(c, sizeof(uint32_t));
+    uint32_t size;
+
+    if (!at)
+        return 0;
+    memcpy(&size, at, sizeof size);
+    e->of.sample.raw_size = size;
+    e->of.sample.raw = take(c, size);
+    return e->of.sample.raw != NULL;
+}
+
+static int take_sample(struct tt_perf_event *e, struct cursor *c, unsigned fields)
 {
     e->kind = TT_PERF_SAMPLE;
     e->of.sample.weight = 0;
     e->of.sample.frames = (struct tt_frame_copies){NULL, 0, NULL};
+    e->of.sample.raw = NULL;
+    e->of.sample.raw_size = 0;
+    e->of.sample.state = e->of.sample.woken = e->of.sample.flags = 0;
     return take_word(c, &e->source) && take_word(c, &e->of.sample.place) &&
            take_pair(c, &e->pid, &e->tid) && take_word(c, &e->time) &&
-           (!has_period || take_word(c, &e->of.sample.weight)) && take_chain(e, c) &&
+           (!(fields & TT_PERF_HAS_PERIOD) || take_word(c, &e->of.sample.weight)) &&
+           take_chain(e, c) && (!(fields & TT_PERF_HAS_RAW) || take_raw(e, c)) &&
            take_registers(e, c) && take_stack(e, c);
 }
 
@@ -199,16 +221,26 @@ static int take_loss(struct tt_perf_event *e, struct cursor *c, int by_event)
     uint64_t id;
 
     e->kind = TT_PERF_LOST;
+    e->of.lost.is_of_waits = 0;
     return take_trailer(e, c) && (!by_event || take_word(c, &id)) &&
            take_word(c, &e->of.lost.samples);
 }
 
+/* That of a processor names the other thread, too. */
+static int take_switch(struct tt_perf_event *e, struct cursor *c, unsigned misc)
+{
+    e->kind = TT_PERF_SWITCHED;
+    e->of.switched.is_in = !(misc & PERF_RECORD_MISC_SWITCH_OUT);
+    e->of.switched.is_preempted = (misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0;
+    return take_trailer(e, c);
+}
+
 static int take_any(struct tt_perf_event *e, const struct perf_event_header *h,
-                    struct cursor *c, int has_period)
+                    struct cursor *c, unsigned fields)
 {
     switch (h->type) {
     case PERF_RECORD_SAMPLE:
-        return take_sample(e, c, has_period);
+        return take_sample(e, c, fields);
     case PERF_RECORD_MMAP2:
         return take_mapping(e, c);
     case PERF_RECORD_COMM:
@@ -221,13 +253,16 @@ static int take_any(struct tt_perf_event *e, const struct perf_event_header *h,
         return take_loss(e, c, 1);
     case PERF_RECORD_LOST_SAMPLES:
         return take_loss(e, c, 0);
+    case PERF_RECORD_SWITCH:
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+        return take_switch(e, c, h->misc);
     default:
         return 0;
     }
 }
 
 void tt_perf_decode(struct tt_perf_event *e, const void *record, size_t size,
-                    int has_period)
+                    unsigned fields)
 {
     struct perf_event_header h;
     struct cursor c = {(const char *)record + sizeof h, (const char *)record + size};
@@ -236,6 +271,6 @@ void tt_perf_decode(struct tt_perf_event *e, const void *record, size_t size,
     if (size < sizeof h)
         return;
     memcpy(&h, record, sizeof h);
-    if (!take_any(e, &h, &c, has_period))
+    if (!take_any(e, &h, &c, fields))
         e->kind = TT_PERF_NONE;
 }

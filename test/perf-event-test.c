@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "kernel-waits.h"
 #include "perf-events.h"
 #include "perf-record.h"
 #include "tap.h"
@@ -434,4 +435,135 @@ TEST(other_records_are_nothing)
     CHECK_INT(e.kind, TT_PERF_NONE);
     decode(&e, 0);
     CHECK_INT(e.kind, TT_PERF_NONE);
+}
+
+/* ── Waits ────────────────────────────────────────────────────────────────────────── */
+
+TEST(a_switch_says_which_way_and_whether_the_thread_could_run_on)
+{
+    struct tt_perf_event e;
+
+    for (int wide = 0; wide < 2; wide++) {
+        begin(wide ? PERF_RECORD_SWITCH_CPU_WIDE : PERF_RECORD_SWITCH, 1 << 13 | 1 << 14);
+        if (wide)
+            pair(5, 6);
+        trailer(10, 11, 1234, 77);
+        end();
+        decode(&e, record.size);
+        CHECK(e.kind == TT_PERF_SWITCHED && e.pid == 10 && e.tid == 11 && e.time == 1234);
+        CHECK(!e.of.switched.is_in && e.of.switched.is_preempted);
+    }
+    begin(PERF_RECORD_SWITCH, 0);
+    trailer(10, 11, 1234, 77);
+    end();
+    decode(&e, record.size);
+    CHECK(e.kind == TT_PERF_SWITCHED && e.of.switched.is_in);
+    CHECK(!e.of.switched.is_preempted);
+}
+
+static void put_tracepoint(uint32_t size)
+{
+    begin(PERF_RECORD_SAMPLE, 0);
+    word(77);
+    word(0x401234);
+    pair(10, 11);
+    word(123456789);
+    word(0);         /* no chain */
+    pair(size, 372); /* the size, and the record's first bytes */
+    word(2);
+    word(0); /* no registers */
+    word(0); /* no stack */
+    end();
+}
+
+TEST(a_tracepoints_record_is_within_its_sample)
+{
+    struct tt_perf_event e;
+    char *at = room + ROOM;
+
+    put_tracepoint(12);
+    CHECK(record.size <= ROOM);
+    memcpy(at - record.size, record.bytes, record.size);
+    tt_perf_decode(&e, at - record.size, record.size, TT_PERF_HAS_RAW);
+    CHECK(e.kind == TT_PERF_SAMPLE && e.of.sample.raw_size == 12);
+    CHECK(e.of.sample.raw && e.of.sample.raw[0] == 116 && e.of.sample.raw[1] == 1);
+    put_tracepoint(1 << 20);
+    memcpy(at - record.size, record.bytes, record.size);
+    tt_perf_decode(&e, at - record.size, record.size, TT_PERF_HAS_RAW);
+    CHECK_INT(e.kind, TT_PERF_NONE);
+}
+
+static const char format[] =
+    "name: sched_waking\nID: 375\nformat:\n"
+    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+    "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+    "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+    "\tfield:long state;\toffset:32;\tsize:8;\tsigned:1;\n"
+    "\tfield:int huge;\toffset:99999999999;\tsize:4;\tsigned:1;\n"
+    "\tfield:int cut;\toffset:4";
+
+TEST(places_of_fields_are_those_of_the_format)
+{
+    struct tt_trace_field f;
+
+    CHECK(tt_trace_field_find(format, "common_flags", &f) && f.offset == 2 &&
+          f.size == 1);
+    CHECK(tt_trace_field_find(format, "pid", &f) && f.offset == 24 && f.size == 4);
+    CHECK(tt_trace_field_find(format, "state", &f) && f.offset == 32 && f.size == 8);
+    CHECK(!tt_trace_field_find(format, "comm", &f)); /* an array */
+    CHECK(!tt_trace_field_find(format, "comm[16]", &f));
+    CHECK(!tt_trace_field_find(format, "flags", &f));
+    CHECK(!tt_trace_field_find(format, "huge", &f));
+    CHECK(!tt_trace_field_find(format, "cut", &f));
+    CHECK(!tt_trace_field_find("", "pid", &f));
+}
+
+TEST(fields_are_read_within_the_record_alone)
+{
+    const char bytes[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    uint64_t n = 0;
+
+    CHECK(tt_trace_field_read((struct tt_trace_field){2, 1}, bytes, 8, &n) && n == 3);
+    CHECK(tt_trace_field_read((struct tt_trace_field){4, 4}, bytes, 8, &n));
+    CHECK_INT(n, 0x08070605);
+    CHECK(tt_trace_field_read((struct tt_trace_field){6, 2}, bytes, 8, &n) && n == 0x807);
+    CHECK(!tt_trace_field_read((struct tt_trace_field){5, 4}, bytes, 8, &n));
+    CHECK(!tt_trace_field_read((struct tt_trace_field){8, 1}, bytes, 8, &n));
+    CHECK(!tt_trace_field_read((struct tt_trace_field){UINT32_MAX, 8}, bytes, 8, &n));
+}
+
+static const char *wait_of(const char *function)
+{
+    const char *wait = tt_kernel_role_wait(tt_kernel_role_of(function));
+
+    return wait ? wait : "";
+}
+
+TEST(functions_of_the_kernel_say_what_is_awaited)
+{
+    CHECK_STR(wait_of("anon_pipe_read"), "[waits: pipe of]");
+    CHECK_STR(wait_of("do_wait.cold"), "[waits: child of]");
+    CHECK_STR(wait_of("futex_wait_queue"), "[waits: futex of]");
+    CHECK_STR(wait_of("__x64_sys_pause"), "[waits: signal of]");
+    CHECK_STR(wait_of("do_waiter"), "");
+    CHECK_STR(wait_of("schedule"), "");
+    CHECK_STR(wait_of(""), "");
+    CHECK_INT(tt_kernel_role_of("do_exit"), TT_KERNEL_EXIT);
+    CHECK_INT(tt_kernel_role_of("hrtimer_wakeup"), TT_KERNEL_TIMER);
+}
+
+TEST(the_innermost_known_function_counts)
+{
+    static const char *const name[] = {"io_schedule", "schedule", "anon_pipe_read"};
+    struct tt_kernel_range range[3];
+    const struct tt_kernel_waits k = {range, 3, 3};
+    const uint64_t chain[] = {0x1500, 0x2501, 0x3001}, both[] = {0x2500, 0x3500, 0x1500};
+
+    for (uint64_t i = 0; i < 3; i++)
+        range[i] = (struct tt_kernel_range){0x1000 * (i + 1), tt_kernel_role_of(name[i])};
+    CHECK_STR(tt_kernel_wait(&k, both, 3), "[waits: pipe of]");
+    CHECK_STR(tt_kernel_wait(&k, chain, 3), "[waits: disk of]");
+    CHECK(!tt_kernel_wait(&k, both, 1) && !tt_kernel_wait(&k, both, 0));
+    CHECK(!tt_kernel_has(&k, both, 3, TT_KERNEL_EXIT));
 }
