@@ -5,6 +5,7 @@
  *
  * A profile is in the queue, on the disk, before it is sent, and leaves it when the server has
  * it.  Recorded programs take no part. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "file-list.h"
 #include "input.h"
 #include "push-body.h"
+#include "push-follow.h"
 #include "push-pairs.h"
 #include "push-sender.h"
 #include "scratch.h"
@@ -33,7 +35,8 @@ enum {
     QUEUE_SIZE,
     PATIENCE,
     TIMEOUT,
-    AGAIN
+    AGAIN,
+    FOLLOW
 };
 
 static const struct tt_flag push_flags[] = {
@@ -54,6 +57,7 @@ static const struct tt_flag push_flags[] = {
     {"patience", 0, PATIENCE, "TIME", NULL,
      "try again for TIME without success (default: 30s)"},
     {"timeout", 0, TIMEOUT, "TIME", NULL, "wait TIME for an answer (default: 10s)"},
+    {"follow", 0, FOLLOW, "DIR", "@files", "send what `record --interval` writes to DIR"},
     {"again", 0, AGAIN, NULL, NULL, "send profiles that were sent before, too"},
     {NULL, 0, 0, NULL, NULL, NULL},
 };
@@ -64,6 +68,7 @@ struct pushing {
     int (*make)(struct tt_export *, uint64_t until, struct tt_push_body *);
     const char *environment; /* the variable with headers */
     const char *service, *folder;
+    const char *chain; /* a folder to follow, or NULL */
     struct tt_pair_list headers, attributes;
     uint64_t most;
     int again;
@@ -147,6 +152,9 @@ static int take(struct pushing *x, const struct tt_flags *f, int id)
         return tt_command_time(&tt_command_push, f, &x->sender.patience);
     case TIMEOUT:
         return tt_command_time(&tt_command_push, f, &x->post.timeout);
+    case FOLLOW:
+        x->chain = f->value;
+        return 0;
     default:
         x->again = 1;
         return 0;
@@ -257,6 +265,65 @@ static int push_files(struct pushing *x, char *const *paths, int count)
     return error ? error : tt_sender_send(&x->sender, 1);
 }
 
+/* ── A chain ──────────────────────────────────────────────────────────────────────── */
+
+enum {
+    PERIOD = 1, /* seconds between two readings of the folder */
+    LAST = 3000 /* ms of patience in the end */
+};
+
+/* Sends what is new, and what waits.  The first failure of several is said. */
+static int follow_once(struct pushing *x, struct tt_follow *f, int is_last,
+                       int *has_failed)
+{
+    char path[PATH_MAX];
+    int error = 0, more;
+
+    while ((more = tt_follow_next(f, path))) {
+        tt_sender_renew(&x->sender);
+        if (queue_file(x, path) != 0)
+            x->unread++;
+        tt_follow_took(f);
+    }
+    error = tt_sender_send(&x->sender, is_last);
+    if (error)
+        return error;
+    more = tt_sender_waiting(&x->sender) != 0;
+    if (more && !*has_failed)
+        tt_complain("push: %s: %s; profiles wait in %s", x->sender.url, x->sender.reason,
+                    x->sender.queue.folder);
+    *has_failed = more;
+    return 0;
+}
+
+/* Until a signal ends it; what is there then is sent, or waits. */
+static int follow(struct pushing *x)
+{
+    const struct timespec period = {PERIOD, 0};
+    struct tt_follow f;
+    sigset_t ends;
+    int error = tt_follow_open(&f, x->chain, x->sender.queue.folder), has_failed = 0,
+        is_over = 0;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    (void)sigprocmask(SIG_BLOCK, &ends, NULL);
+    while (!error) {
+        error = follow_once(x, &f, is_over, &has_failed);
+        if (is_over)
+            break;
+        tt_queue_leave(&x->sender.queue);
+        is_over = sigtimedwait(&ends, NULL, &period) > 0;
+        if (is_over && x->sender.patience > LAST)
+            x->sender.patience = LAST;
+        tt_queue_return(&x->sender.queue);
+    }
+    tt_follow_close(&f);
+    return error;
+}
+
 /* ── The command ──────────────────────────────────────────────────────────────────── */
 
 static int report(struct pushing *x)
@@ -288,7 +355,7 @@ static int push(struct pushing *x, char *const *paths, int count)
     x->post.headers = x->headers.count;
     if (tt_sender_open(&x->sender, folder, x->most, &x->post) != 0)
         return status;
-    if (push_files(x, paths, count) == 0)
+    if ((x->chain ? follow(x) : push_files(x, paths, count)) == 0)
         status = report(x);
     tt_sender_close(&x->sender);
     return status;
@@ -306,6 +373,8 @@ static int run(int argc, char **argv)
         error = take(&x, &f, id);
     if (error)
         status = TT_EXIT_FAILED;
+    else if (id == 0 && x.chain && f.count)
+        status = tt_command_wants(&tt_command_push, "no FILE with --follow");
     else if (id == 0 && !x.sender.way)
         status = tt_command_wants(&tt_command_push, "--otlp URL or --pyroscope URL");
     else if (id == 0)

@@ -57,6 +57,7 @@ enum flag {
     INTERVAL,
     KEEP,
     KEEP_SIZE,
+    PUSH,
     LINES,
     SYMBOLS,
     INLINES,
@@ -124,6 +125,7 @@ static const struct tt_flag record_flags[] = {
      "with --interval: keep profiles for TIME (default: 24h)"},
     {"keep-size", 0, KEEP_SIZE, "SIZE", NULL,
      "with --interval: keep at most SIZE of profiles"},
+    {"push", 0, PUSH, "URL", NULL, NULL},
     {"lines", 0, LINES, NULL, NULL, "show each line of a function below it"},
     {"no-inlines", 0, INLINES, NULL, NULL, "charge inlined functions to their callers"},
     {"symbols", 0, SYMBOLS, "DIR", "@files",
@@ -143,6 +145,7 @@ struct record {
     char words[2048];             /* for the runtime */
     double delay, duration;       /* duration 0: until it ends */
     struct tt_chain_limits chain; /* interval 0: it is one profile */
+    const char *push;             /* where the profiles are sent; NULL: nowhere */
     const char *chained;          /* a flag of what needs an interval; NULL: none */
     int profile, manner; /* -profile is given; one of the flags that want it is */
     const char *heap;    /* NULL: not; "0": every event */
@@ -437,6 +440,9 @@ static int take_flag(struct record *r, const struct tt_flags *f)
         return tt_command_time(&tt_command_record, f, &r->chain.keep);
     case KEEP_SIZE:
         return tt_command_bytes(&tt_command_record, f, 1, 1ull << 60, &r->chain.size);
+    case PUSH:
+        r->push = value;
+        return 0;
     case LINES:
         r->run.naming.lines = 1;
         break;
@@ -460,6 +466,9 @@ static int check_output(struct record *r)
 {
     struct tt_chain_limits *c = &r->chain;
 
+    if (!c->interval && r->push)
+        return complain_of_chain(
+            "--interval with --push; 'tallytree push' sends a finished profile");
     if (!c->interval && r->chained)
         return complain_of_chain("--interval with --keep and --keep-size");
     if (!c->interval)
@@ -615,7 +624,8 @@ static int record_chain(struct record *r, struct tt_outside_options *o)
                               .options = o,
                               .pid = r->pids.item,
                               .pids = r->pids.count,
-                              .limits = r->chain};
+                              .limits = r->chain,
+                              .push = r->push};
 
     return tt_continuous_go(&c);
 }

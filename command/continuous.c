@@ -4,7 +4,8 @@
  *      this process ── starts, stops, waits
  *        ├─ interval 1   ████████████▌names, profile
  *        ├─ interval 2            ░░░▐████████████▌names, profile
- *        └─ tends the folder                       ▌merges, removes
+ *        ├─ tends the folder                       ▌merges, removes
+ *        └─ pushes      sends each profile, if an address is given
  *
  * Each interval is recorded by a new process, so memory does not grow.  The next one listens (░)
  * before the last one ends, and begins where that has ended: no moment is lost, or in both.
@@ -39,6 +40,7 @@
 enum {
     MOST = 6, /* intervals that wait for their names; then the last one goes on */
     READY_WITHIN = 60, /* seconds in which the next one has to be ready */
+    PUSHED_WITHIN = 5, /* seconds in which the last profile is sent */
     ALONE_WITHIN = 10, /* and an earlier recorder in the folder has to end */
     FRESH = 60         /* seconds in which an empty folder may be a recorder's */
 };
@@ -55,6 +57,7 @@ struct continuous {
     struct recorder current, ending[MOST];
     size_t endings;
     pid_t tending;    /* 0: no process */
+    pid_t pushing;    /* the same */
     int has_profiles; /* that were made since the folder was tended */
     uint64_t after; /* what was recorded so far ended then, in ms since 1970; 0: never */
     uint64_t boundary, end; /* by the monotonic clock: of the interval, and of all */
@@ -391,6 +394,8 @@ static void reap(struct continuous *c)
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         if (pid == c->tending) {
             c->tending = 0;
+        } else if (pid == c->pushing) {
+            c->pushing = 0;
         } else if (pid == c->current.pid) {
             lose_current(c, status);
         } else if ((i = find_ending(c, pid)) >= 0) {
@@ -507,6 +512,45 @@ static void supervise(struct continuous *c)
     }
 }
 
+/* ── Sending ──────────────────────────────────────────────────────────────────────── */
+
+/* "pyroscope:URL", or the URL of an OpenTelemetry collector. */
+static void become_pusher(const struct continuous *c)
+{
+    static const char pyroscope[] = "pyroscope:";
+    const char *url = c->options->push;
+    const int is_other = strncmp(url, pyroscope, sizeof pyroscope - 1) == 0;
+
+    (void)execl(
+        "/proc/self/exe", "tallytree", "push", is_other ? "--pyroscope" : "--otlp",
+        is_other ? url + sizeof pyroscope - 1 : url, "--follow", c->folder, (char *)NULL);
+    tt_complain("record: /proc/self/exe: %s", strerror(errno));
+    _exit(TT_EXIT_FAILED);
+}
+
+/* Recorders do not wait for it: it reads the folder by itself. */
+static void start_pushing(struct continuous *c)
+{
+    if (!c->options->push)
+        return;
+    c->pushing = make_child(SIGTERM);
+    if (c->pushing == 0)
+        become_pusher(c);
+    if (c->pushing < 0)
+        c->pushing = 0;
+}
+
+/* Sends the last profile; if that takes long, it goes on without us. */
+static void finish_pushing(struct continuous *c)
+{
+    const uint64_t late = tt_clock_monotonic() + PUSHED_WITHIN * 1000000000ull;
+
+    if (c->pushing)
+        (void)kill(c->pushing, SIGTERM);
+    while (c->pushing && tt_clock_monotonic() < late)
+        wait_until(c, late);
+}
+
 /* All that was recorded becomes profiles. */
 static void finish(struct continuous *c)
 {
@@ -515,6 +559,7 @@ static void finish(struct continuous *c)
     while (c->current.pid || c->endings || c->tending)
         wait_until(c, tt_clock_monotonic() + 1000000000u);
     tend(c);
+    finish_pushing(c);
 }
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
@@ -591,6 +636,7 @@ int tt_continuous_go(struct tt_continuous *o)
         return TT_LAUNCH_FAILED;
     tt_complain("record: a profile every %llu s is written to %s",
                 (unsigned long long)(o->limits.interval / 1000), c.folder);
+    start_pushing(&c);
     supervise(&c);
     finish(&c);
     return TT_EXIT_DONE;

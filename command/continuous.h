@@ -12,6 +12,7 @@ struct tt_continuous {
     pid_t *pid; /* those that are recorded; none of a machine */
     size_t pids;
     struct tt_chain_limits limits;
+    const char *push; /* the address that each profile is sent to, or NULL */
 };
 
 /* Until the processes have ended, options->duration is over, or a signal ends us; the status to

@@ -275,6 +275,14 @@ int tt_queue_open(struct tt_queue *q, const char *base, const char *way, const c
     return 0;
 }
 
+void tt_queue_leave(const struct tt_queue *q) { (void)flock(q->lock, LOCK_UN); }
+
+void tt_queue_return(const struct tt_queue *q)
+{
+    while (flock(q->lock, LOCK_EX) != 0 && errno == EINTR)
+        continue;
+}
+
 void tt_queue_close(struct tt_queue *q)
 {
     if (q->lock >= 0)

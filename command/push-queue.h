@@ -26,6 +26,10 @@ int tt_queue_open(struct tt_queue *, const char *base, const char *way, const ch
                   uint64_t most);
 void tt_queue_close(struct tt_queue *);
 
+/* Lets other processes have the folder for a while, or waits until it is this one's again. */
+void tt_queue_leave(const struct tt_queue *);
+void tt_queue_return(const struct tt_queue *);
+
 /* Was this one sent? */
 int tt_queue_was_sent(const struct tt_queue *, const char *name);
 /* Adds one; it is on the disk then.  If it waits already, nothing changes. */

@@ -261,6 +261,12 @@ static int has_failed(const struct tt_sender *s, const struct tt_queued *one)
     return 0;
 }
 
+void tt_sender_renew(struct tt_sender *s)
+{
+    s->is_over = 0;
+    s->failed.count = 0;
+}
+
 /* Sends one of the queue; 0: it and what follows it wait. */
 static int send_one(struct tt_sender *s, const struct tt_queued *one, const char *bytes,
                     size_t size, int patient)
@@ -284,10 +290,8 @@ static int send_one(struct tt_sender *s, const struct tt_queued *one, const char
             note_failed(s, one);
             return 1;
         }
-        if (posted == TT_POST_NOT_AT_ALL)
-            s->is_over = 1;
-        else
-            note_failure(s, &a);
+        s->is_over = posted == TT_POST_NOT_AT_ALL;
+        note_failure(s, &a);
     }
     return 0;
 }

@@ -44,6 +44,9 @@ int tt_sender_add(struct tt_sender *, const char *name, const char *query,
 /* Sends what waits; without `patient`, only what can be sent at once. */
 int tt_sender_send(struct tt_sender *, int patient);
 
+/* What failed in this run may be tried again, as in a new one. */
+void tt_sender_renew(struct tt_sender *);
+
 /* The number of those that wait. */
 size_t tt_sender_waiting(const struct tt_sender *);
 

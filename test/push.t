@@ -595,6 +595,106 @@ def folder():
 check("of a folder, each file is sent", folder)
 
 
+def await_taken(c, n):
+    end = time.monotonic() + 60
+    while len(c.taken) < n:
+        assert time.monotonic() < end, f"only {len(c.taken)} of {n} came"
+        time.sleep(0.02)
+
+
+def following():
+    """Minutes are sent once each, in whatever order they appear, and not again when they are merged."""
+    chain, queue, c = TMP + "/chain", fresh(), Collector()
+    os.mkdir(chain)
+
+    def minute(n, seconds=60):
+        return f"{chain}/chain.20260101T000{n}00.000Z+{seconds}.000s.tt"
+
+    def add(n):
+        shutil.copy(FILES[n], TMP + "/part")
+        os.rename(TMP + "/part", minute(n))
+
+    def start():
+        return subprocess.Popen([TALLYTREE, "push", "--otlp", c.url, "--queue", queue, "--follow", chain],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
+
+    def stop(child):
+        child.send_signal(signal.SIGTERM)
+        said = child.communicate(timeout=90)
+        return child.returncode, *said
+
+    add(0)
+    add(1)
+    child = start()
+    await_taken(c, 2)
+    add(3)
+    await_taken(c, 3)
+    add(2)
+    await_taken(c, 4)
+    run(TALLYTREE, "merge", "-o", minute(0, 240), *(minute(n) for n in range(4)))
+    for n in range(4):
+        os.remove(minute(n))
+    first = stop(child)
+    child = start()
+    add(4)
+    await_taken(c, 5)
+    second = stop(child)
+    c.stop()
+    if first != (0, "sent 4, waiting 0\n", "") or second != (0, "sent 1, waiting 0\n", ""):
+        return f"{first} {second}"
+    if len(c.taken) != 5:
+        return len(c.taken)
+    return once_each(c, FILES[:5])
+
+
+check("a chain is followed: each of its profiles is sent once, and none again when they are merged", following)
+
+
+def follower_waits():
+    chain, queue, c = TMP + "/chain2", fresh(), Collector("503")
+    os.mkdir(chain)
+    shutil.copy(ONE, chain + "/chain.20260101T000000.000Z+60.000s.tt")
+    child = subprocess.Popen([TALLYTREE, "push", "--otlp", c.url, "--queue", queue, "--follow", chain],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
+    await_taken(c, 1)
+    other = push(c, *FILES, queue=queue)
+    child.send_signal(signal.SIGTERM)
+    said = child.communicate(timeout=90)
+    c.stop()
+    if child.returncode or said[0] != "sent 1, waiting 0\n" or "status 503" not in said[1] or other[1] != "sent 5, waiting 0\n":
+        return f"{child.returncode} {said} {other}"
+    return once_each(c, FILES)
+
+
+check("a follower tries again, and lets others use its queue", follower_waits)
+
+
+def recorder():
+    """Of a process that runs: each profile of the chain is sent, also the last one."""
+    c, chain = Collector("503"), TMP + "/live"
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy_one:
+        done = subprocess.run([TALLYTREE, "record", "-p", str(busy_one.pid), "--interval", "1s", "--duration", "3", "--push", c.url,
+                               "-o", chain], env=ENV, capture_output=True, text=True, check=False, timeout=100)
+        busy_one.kill()
+    end = time.monotonic() + 60
+    paths = [f"{chain}/{f}" for f in os.listdir(chain) if f.startswith("chain.")]
+    while len(c.taken) < len(paths) and time.monotonic() < end:
+        time.sleep(0.05)
+    c.stop()
+    return once_each(c, paths) if done.returncode == 0 and paths else done
+
+
+def recorder_wants():
+    done = subprocess.run([TALLYTREE, "record", "--push", "http://localhost", "true"], env=ENV, capture_output=True, text=True,
+                          check=False)
+    return "" if done.returncode == 125 and "wants --interval with --push" in done.stderr else done
+
+
+if "yes  perf events" in subprocess.run([TALLYTREE, "doctor"], capture_output=True, text=True, check=False).stdout:
+    check("record --interval --push sends each profile", recorder)
+check("record --push without a chain says what to do", recorder_wants)
+
+
 def state():
     c = Collector()
     done = subprocess.run([TALLYTREE, "push", "--otlp", c.url, ONE], env=ENV, capture_output=True, check=True)

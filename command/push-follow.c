@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* push-follow.c - the profiles of a chain that were not sent so far.
+ *
+ *      minutes   ▌1▐▌2▐▌3▐▌4▐                 each is taken once
+ *      hour      ▌1 2 3 4   ▐                 later, merged: their time was taken
+ *
+ * Several profiles get their names at the same time, so a later one may be there first: what was
+ * taken is a list of times, a line each of a file beside the queue.  Times that no file of the
+ * chain can have any more are left out. */
+#include "push-follow.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "complain.h"
+#include "content-hash.h"
+#include "tallytree.h"
+
+int tt_follow_open(struct tt_follow *f, const char *folder, const char *queue)
+{
+    char *path = realpath(folder, NULL);
+    unsigned long long from, to;
+    struct tt_content_hash h;
+    FILE *state;
+
+    *f = (struct tt_follow){.folder = folder};
+    tt_vector_init(&f->span, NULL, sizeof(struct tt_dates));
+    if (!path) {
+        tt_complain("push: %s: %s", folder, strerror(errno));
+        return -TT_ERR_FILE;
+    }
+    h = tt_content_hash_add(TT_CONTENT_HASH_OF_NOTHING, path, strlen(path));
+    free(path);
+    (void)snprintf(f->state, sizeof f->state, "%.4000s/followed-%016llx", queue,
+                   (unsigned long long)(h.high ^ h.low));
+    state = fopen(f->state, "re");
+    while (state && fscanf(state, "%llu %llu", &from, &to) == 2) {
+        struct tt_dates *span = tt_vector_add(&f->span, 1);
+        if (span)
+            *span = (struct tt_dates){from, to};
+    }
+    if (state)
+        (void)fclose(state);
+    return 0;
+}
+
+void tt_follow_close(struct tt_follow *f) { tt_vector_fini(&f->span); }
+
+static int is_taken(const struct tt_follow *f, struct tt_dates s)
+{
+    const struct tt_dates *span = f->span.item;
+
+    for (size_t i = f->span.count; i-- > 0;)
+        if (s.from < span[i].to && span[i].from < s.to)
+            return 1;
+    return 0;
+}
+
+/* Drops times before this one. */
+static void forget_before(struct tt_follow *f, uint64_t first)
+{
+    struct tt_dates *span = f->span.item;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < f->span.count; i++)
+        if (span[i].to > first)
+            span[kept++] = span[i];
+    f->span.count = kept;
+}
+
+int tt_follow_next(struct tt_follow *f, char path[PATH_MAX])
+{
+    DIR *d = opendir(f->folder);
+    const struct dirent *e;
+    struct tt_dates s;
+    uint64_t first = UINT64_MAX;
+    int found = 0;
+
+    while (d && (e = readdir(d))) {
+        if (!tt_chain_span(e->d_name, &s))
+            continue;
+        first = s.from < first ? s.from : first;
+        if (is_taken(f, s) || (found && s.from >= f->next.from))
+            continue;
+        f->next = s;
+        found = 1;
+    }
+    if (d)
+        (void)closedir(d);
+    if (first != UINT64_MAX)
+        forget_before(f, first);
+    if (found)
+        tt_chain_name(path, PATH_MAX, f->folder, f->next);
+    return found;
+}
+
+void tt_follow_took(struct tt_follow *f)
+{
+    struct tt_dates *span = tt_vector_add(&f->span, 1);
+    char part[PATH_MAX];
+    FILE *state;
+    int failed = 0;
+
+    if (span)
+        *span = f->next;
+    (void)snprintf(part, sizeof part, "%.4080s.part", f->state);
+    state = fopen(part, "we");
+    span = f->span.item;
+    for (size_t i = 0; state && i < f->span.count; i++)
+        failed |= fprintf(state, "%llu %llu\n", (unsigned long long)span[i].from,
+                          (unsigned long long)span[i].to) < 0;
+    if (state)
+        failed |= fclose(state) != 0;
+    if (state && !failed && rename(part, f->state) == 0)
+        return;
+    tt_complain("push: %s: %s", f->state, strerror(errno));
+    (void)unlink(part);
+}
