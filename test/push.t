@@ -23,6 +23,7 @@ os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 TALLYTREE = os.path.join(os.path.abspath(os.environ.get("TT_BUILD", "build")), "tallytree")
 TMP = tempfile.mkdtemp()
 ENV = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy") and k[:5] != "OTEL_"}
+WAITS = ["--timeout", "60s"]  # for busy machines
 ENV["XDG_STATE_HOME"] = TMP + "/state"
 count = 0
 
@@ -114,9 +115,9 @@ class Answer(http.server.BaseHTTPRequestHandler):
 def push(target, *arguments, way="otlp", queue=None, env=None):
     """Its status, output and complaints."""
     url = target if isinstance(target, str) else target.url
-    done = subprocess.run([TALLYTREE, "push", "--" + way, url, "--queue", queue or fresh(), *arguments],
+    done = subprocess.run([TALLYTREE, "push", "--" + way, url, "--queue", queue or fresh(), *WAITS, *arguments],
                           capture_output=True, text=True, cwd=TMP, env={**ENV, **(env or {})},
-                          timeout=100, check=False)
+                          timeout=300, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -478,7 +479,7 @@ def restarted():
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
     t.join()
     later = Collector(port=int(url.rsplit(":", 1)[1]))
-    said = child.communicate(timeout=90)
+    said = child.communicate(timeout=300)
     later.stop()
     later.taken = taken + later.taken
     if child.returncode or said[0] != "sent 6, waiting 0\n" or len(later.taken) != 6:
@@ -492,7 +493,7 @@ check("one that restarts gets all", restarted)
 def killed():
     """Before the answer: the collector has the third one, which is sent again."""
     queue, c = fresh(), Collector("200", "200", "hold")
-    command = [TALLYTREE, "push", "--otlp", c.url, "--queue", queue, *FILES]
+    command = [TALLYTREE, "push", "--otlp", c.url, "--queue", queue, *WAITS, *FILES]
     child = subprocess.Popen(command, env=ENV, stdout=subprocess.DEVNULL)
     while len(c.taken) < 3:
         time.sleep(0.01)
@@ -512,9 +513,9 @@ check("after kill -9 all is sent, and what may have arrived has the same ids", k
 
 def at_once():
     queue, c = fresh(), Collector()
-    command = [TALLYTREE, "push", "--otlp", c.url, "--queue", queue, *FILES]
+    command = [TALLYTREE, "push", "--otlp", c.url, "--queue", queue, *WAITS, *FILES]
     children = [subprocess.Popen(command, env=ENV, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    said = sorted(child.communicate(timeout=90)[0] for child in children)
+    said = sorted(child.communicate(timeout=300)[0] for child in children)
     c.stop()
     if said != ["sent 0, waiting 0\n"] * 2 + ["sent 6, waiting 0\n"] or len(c.taken) != 6:
         return f"{said} {len(c.taken)}"
@@ -615,12 +616,12 @@ def following():
         os.rename(TMP + "/part", minute(n))
 
     def start():
-        return subprocess.Popen([TALLYTREE, "push", "--otlp", c.url, "--queue", queue, "--follow", chain],
+        return subprocess.Popen([TALLYTREE, "push", "--otlp", c.url, "--queue", queue, *WAITS, "--follow", chain],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
 
     def stop(child):
         child.send_signal(signal.SIGTERM)
-        said = child.communicate(timeout=90)
+        said = child.communicate(timeout=300)
         return child.returncode, *said
 
     add(0)
@@ -654,12 +655,12 @@ def follower_waits():
     chain, queue, c = TMP + "/chain2", fresh(), Collector("503")
     os.mkdir(chain)
     shutil.copy(ONE, chain + "/chain.20260101T000000.000Z+60.000s.tt")
-    child = subprocess.Popen([TALLYTREE, "push", "--otlp", c.url, "--queue", queue, "--follow", chain],
+    child = subprocess.Popen([TALLYTREE, "push", "--otlp", c.url, "--queue", queue, *WAITS, "--follow", chain],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV)
     await_taken(c, 1)
     other = push(c, *FILES, queue=queue)
     child.send_signal(signal.SIGTERM)
-    said = child.communicate(timeout=90)
+    said = child.communicate(timeout=300)
     c.stop()
     if child.returncode or said[0] != "sent 1, waiting 0\n" or "status 503" not in said[1] or other[1] != "sent 5, waiting 0\n":
         return f"{child.returncode} {said} {other}"
@@ -674,7 +675,7 @@ def recorder():
     c, chain = Collector("503"), TMP + "/live"
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as busy_one:
         done = subprocess.run([TALLYTREE, "record", "-p", str(busy_one.pid), "--interval", "1s", "--duration", "3", "--push", c.url,
-                               "-o", chain], env=ENV, capture_output=True, text=True, check=False, timeout=100)
+                               "-o", chain], env=ENV, capture_output=True, text=True, check=False, timeout=300)
         busy_one.kill()
     end = time.monotonic() + 60
     paths = [f"{chain}/{f}" for f in os.listdir(chain) if f.startswith("chain.")]
