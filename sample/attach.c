@@ -477,6 +477,7 @@ static void drop_task(struct tt_attach *a, uint32_t tid)
     if (!t)
         return;
     *at = t->next;
+    tt_off_cpu_settle(&t->off, t->thread);
     if (t->thread) {
         tt_busy_enter(&t->thread->busy);
         tt_thread_detach(t->thread);
@@ -999,7 +1000,7 @@ static void take_sleep(struct tt_attach *a, const struct tt_perf_event *e)
     if (!t || (t->source && t->source != e->source))
         return;
     t->source = e->source;
-    tt_off_cpu_forget(&t->off);
+    tt_off_cpu_settle(&t->off, t->thread);
     t->off.out = e->time;
     t->off.is_new = 1;
     t->off.is_ignored = !e->of.sample.has_registers ||
@@ -1098,16 +1099,16 @@ static void take_waking(struct tt_attach *a, const struct tt_perf_event *e)
     struct task *t = *task_slot(a, (uint32_t)e->of.sample.woken);
     struct process *p;
 
-    if (!t || !t->thread || t->off.is_ignored || e->time < a->from)
+    if (!t || !t->thread || e->time < a->from || !tt_off_cpu_is_woken(&t->off, e->time))
         return;
     p = *process_slot(a, e->pid);
     if (!p && !find_ended(a, e->pid) &&
         !tt_kernel_has(&a->waits, e->of.sample.kernel, e->of.sample.kernels,
                        TT_KERNEL_EXIT))
         p = get_process(a, e->pid);
-    t->off.woken = e->time;
     t->off.waker.count = 0;
     keep_waker(a, p, t, e);
+    tt_off_cpu_woken(&t->off, t->thread, e->time);
 }
 
 static void take_switch(struct tt_attach *a, const struct tt_perf_event *e)
@@ -1117,11 +1118,11 @@ static void take_switch(struct tt_attach *a, const struct tt_perf_event *e)
     if (!t || !t->thread || (t->source && t->source != e->source))
         return;
     if (e->time < a->from)
-        tt_off_cpu_forget(&t->off);
+        tt_off_cpu_settle(&t->off, NULL);
     else if (e->of.switched.is_in)
         tt_off_cpu_in(&t->off, t->thread, e->time);
     else
-        tt_off_cpu_out(&t->off, e->time, e->of.switched.is_preempted);
+        tt_off_cpu_out(&t->off, t->thread, e->time, e->of.switched.is_preempted);
 }
 
 /* Missing switches would make two waits one. */
@@ -1133,7 +1134,7 @@ static void take_loss(struct tt_attach *a, const struct tt_perf_event *e)
         a->lost = 1;
         for (size_t i = 0; i < BUCKETS; i++)
             for (struct task *t = a->task[i]; t; t = t->next)
-                tt_off_cpu_forget(&t->off);
+                tt_off_cpu_settle(&t->off, t->thread);
     }
     if (e->time >= a->from)
         tt_bump_shared(e->of.lost.is_of_waits ? &h->lost_stacks : &h->lost_samples,

@@ -11,9 +11,9 @@
 #include "descent.h"
 #include "places.h"
 
-/* A waking may be seen a moment before the switch that it ends: by another processor, as the
- * thread is about to leave its own. */
-enum { EARLY = 1000000 /* ns */ };
+/* A waking may be a moment before the switch that it ends, by another processor as the thread
+ * is about to leave its own; and by that one's clock a moment after the switch that follows. */
+enum { NEAR = 1000000 /* ns */ };
 
 static struct {
     uint32_t waits, wait_time, delay, preempted; /* metrics */
@@ -73,29 +73,6 @@ void tt_off_cpu_free(struct tt_off_cpu *o)
     free(o->waker.block);
 }
 
-/* ── Switches ─────────────────────────────────────────────────────────────────────── */
-
-void tt_off_cpu_forget(struct tt_off_cpu *o)
-{
-    o->out = o->woken = 0;
-    o->is_new = o->is_preempted = o->is_ignored = 0;
-    o->kind = NULL;
-    o->lock = 0;
-    o->waiter.count = o->waker.count = 0;
-}
-
-/* The stack came right before it, if it was not lost. */
-void tt_off_cpu_out(struct tt_off_cpu *o, uint64_t now, int is_preempted)
-{
-    if (o->is_new) {
-        o->is_new = 0;
-        return;
-    }
-    tt_off_cpu_forget(o);
-    o->out = now;
-    o->is_preempted = is_preempted;
-}
-
 /* ── Charging ─────────────────────────────────────────────────────────────────────── */
 
 static void go_down(struct tt_descent *d, const struct tt_steps *s)
@@ -104,11 +81,17 @@ static void go_down(struct tt_descent *d, const struct tt_steps *s)
         tt_descend(d, s->block[i]);
 }
 
+static int is_near(const struct tt_off_cpu *o, uint64_t now)
+{
+    return o->woken && o->woken + NEAR >= o->out && o->woken <= now + NEAR;
+}
+
 static void charge_wait(struct tt_descent *d, const struct tt_off_cpu *o, uint64_t now)
 {
     struct tt_recording *r = d->thread->recording;
-    const int is_known = o->woken && o->woken + EARLY >= o->out && o->woken <= now;
-    const uint64_t woken = !is_known ? now : o->woken > o->out ? o->woken : o->out;
+    const int is_known = is_near(o, now);
+    const uint64_t last = is_known && o->woken < now ? o->woken : now,
+                   woken = last > o->out ? last : o->out;
 
     go_down(d, &o->waiter);
     tt_descend(d, tt_place_wait(r, o->kind ? o->kind : not_seen, 1));
@@ -124,7 +107,7 @@ static void charge_wait(struct tt_descent *d, const struct tt_off_cpu *o, uint64
         tt_descent_add(d, metric.delay, now - woken);
 }
 
-static void charge(const struct tt_off_cpu *o, struct tt_thread *t, uint64_t now)
+static void charge_to(const struct tt_off_cpu *o, struct tt_thread *t, uint64_t now)
 {
     struct tt_descent d = {.thread = t, .n = t->tree.root, .block = o->lock};
 
@@ -136,18 +119,71 @@ static void charge(const struct tt_off_cpu *o, struct tt_thread *t, uint64_t now
     }
 }
 
+static void charge(const struct tt_off_cpu *o, struct tt_thread *t, uint64_t now)
+{
+    tt_busy_enter(&t->busy);
+    if (tt_descent_lock(t)) {
+        tt_descent_make_room(t);
+        charge_to(o, t, now);
+        tt_descent_unlock(t);
+    } else {
+        tt_bump_shared(&t->recording->header->lost_figures, 1);
+    }
+    tt_busy_leave(&t->busy);
+}
+
+/* ── Switches ─────────────────────────────────────────────────────────────────────── */
+
+static void forget(struct tt_off_cpu *o)
+{
+    o->out = o->woken = o->in = 0;
+    o->is_new = o->is_preempted = o->is_ignored = 0;
+    o->kind = NULL;
+    o->lock = 0;
+    o->waiter.count = o->waker.count = 0;
+}
+
+void tt_off_cpu_settle(struct tt_off_cpu *o, struct tt_thread *t)
+{
+    if (o->in && t)
+        charge(o, t, o->in);
+    forget(o);
+}
+
+/* The stack came right before it, if it was not lost. */
+void tt_off_cpu_out(struct tt_off_cpu *o, struct tt_thread *t, uint64_t now,
+                    int is_preempted)
+{
+    if (o->is_new) {
+        o->is_new = 0;
+        return;
+    }
+    tt_off_cpu_settle(o, t);
+    o->out = now;
+    o->is_preempted = is_preempted;
+}
+
 void tt_off_cpu_in(struct tt_off_cpu *o, struct tt_thread *t, uint64_t now)
 {
-    if (o->out && o->out <= now && !o->is_ignored) {
-        tt_busy_enter(&t->busy);
-        if (tt_descent_lock(t)) {
-            tt_descent_make_room(t);
-            charge(o, t, now);
-            tt_descent_unlock(t);
-        } else {
-            tt_bump_shared(&t->recording->header->lost_figures, 1);
-        }
-        tt_busy_leave(&t->busy);
+    if (o->in) /* two events of one thread report it */
+        return;
+    if (!o->out || o->out > now || o->is_ignored) {
+        forget(o);
+        return;
     }
-    tt_off_cpu_forget(o);
+    o->in = now;
+    if (o->is_preempted || is_near(o, now))
+        tt_off_cpu_settle(o, t);
+}
+
+int tt_off_cpu_is_woken(const struct tt_off_cpu *o, uint64_t now)
+{
+    return !o->is_ignored && (!o->in || now <= o->in + NEAR);
+}
+
+void tt_off_cpu_woken(struct tt_off_cpu *o, struct tt_thread *t, uint64_t now)
+{
+    o->woken = now;
+    if (o->in)
+        tt_off_cpu_settle(o, t);
 }

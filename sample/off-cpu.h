@@ -21,6 +21,7 @@ struct tt_steps {    /* a path, outermost first */
 struct tt_off_cpu { /* of a thread; all zero at first */
     uint64_t out;   /* ns: since when it has not run; 0: it runs, or that is not known */
     uint64_t woken; /* ns: the last waking; 0: none since it ran */
+    uint64_t in;    /* ns: it runs again, and what woke it is not known yet */
     int is_new;     /* the switch that belongs to the stack is still to come */
     int is_preempted;
     int is_ignored;   /* it is no wait: of a thread of the kernel */
@@ -37,9 +38,18 @@ void tt_off_cpu_free(struct tt_off_cpu *);
 int tt_steps_set(struct tt_steps *, tt_block prefix, const struct tt_path *);
 int tt_steps_add(struct tt_steps *, tt_block);
 
-/* The thread has switched: out, at a time; in: then its wait is charged. */
-void tt_off_cpu_out(struct tt_off_cpu *, uint64_t now, int is_preempted);
+/* The thread has switched: out, at a time; in: then its wait is charged as soon as its waking
+ * is known.  Clocks of processors differ a little, so that the waking may come later. */
+void tt_off_cpu_out(struct tt_off_cpu *, struct tt_thread *, uint64_t now,
+                    int is_preempted);
 void tt_off_cpu_in(struct tt_off_cpu *, struct tt_thread *, uint64_t now);
-void tt_off_cpu_forget(struct tt_off_cpu *); /* switches were lost */
+
+/* A waking: is it of this wait?  Then o->waker is to be set, and the second one called. */
+int tt_off_cpu_is_woken(const struct tt_off_cpu *, uint64_t now);
+void tt_off_cpu_woken(struct tt_off_cpu *, struct tt_thread *, uint64_t now);
+
+/* Charges a wait whose waking has not been seen, if there is one; thread NULL: there is
+ * none.  Then nothing is known of the thread. */
+void tt_off_cpu_settle(struct tt_off_cpu *, struct tt_thread *);
 
 #endif

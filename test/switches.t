@@ -91,7 +91,7 @@ if function != "-":
     theirs, turns = said[function, kind]
     runnable = sum(preempted.values())
     assert 0 < count <= turns
-    assert known >= 0.99 * ours, (known, ours)
+    assert known >= 0.85 * ours, (known, ours)  # of one a waker may be missing, on a busy machine
     assert ours + late <= theirs + 1e6, (ours, late, theirs)
     assert ours + late >= 0.95 * theirs - runnable - 3e6, (ours, late, runnable, theirs)
 if delays: # of its threads by /proc/PID/schedstat
@@ -132,7 +132,7 @@ try "the view of waits shows it as it shows waits from within" view
 # Stacks may be lost, and are then counted; switches are not.
 very_many()
 {
-    attach many 20000 && python3 compare.py "$tallytree" many - - - &&
+    attach many 5000 && python3 compare.py "$tallytree" many - - - &&
         [ "$(stat -c %s many.tt)" -lt 200000 ]
 }
 try "of very many waits each is counted, and the profile is small" very_many
