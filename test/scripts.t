@@ -316,7 +316,11 @@ waits();
 END
 cat >"$tmp/wall.rb" <<'END'
 def waits = 50.times { sleep 0.02 }
-ARGV[0] ? Thread.new { waits }.join : waits
+case ARGV[0]
+when 'thread' then Thread.new { waits }.join
+when 'ractor' then Ractor.new { waits }.take
+else waits
+end
 END
 # The function has a second of waiting, whatever the processor's load.
 waits()
@@ -325,7 +329,8 @@ waits()
         "$tallytree" export --to folded --metric time -o "$tmp/folded" --force "$tmp/tt" &&
         awk -v name=";$1;" 'index($0, name) && /waits/ { sum += $NF } END { print sum; exit !(sum >= 0.9e9) }' "$tmp/folded"
 }
-for script in "perl $tmp/wall.pl" "perl $tmp/wall.pl thread" "php8.2 -n $tmp/wall.php" "ruby3.1 $tmp/wall.rb" "ruby3.1 $tmp/wall.rb thread"; do
+for script in "perl $tmp/wall.pl" "perl $tmp/wall.pl thread" "php8.2 -n $tmp/wall.php" "ruby3.1 $tmp/wall.rb" \
+    "ruby3.1 $tmp/wall.rb thread" "ruby3.1 $tmp/wall.rb ractor"; do
     read -ra script <<<"$script"
     case ${script[0]} in perl) waiting=main::waits ;; php8.2) waiting=waits ;; *) waiting='Object#waits' ;; esac
     what="--wall has the function that waits: ${script[*]##*/}"
