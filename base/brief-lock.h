@@ -110,6 +110,15 @@ static inline void tt_owned_unlock(struct tt_owned *l)
     tt_brief_unlock(&l->word);
 }
 
+static inline int tt_owned_try(struct tt_owned *l, const void *self)
+{
+    if (!tt_brief_try(&l->word))
+        return 0;
+    __atomic_store_n(&l->holder, self, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return 1;
+}
+
 /* In the child of a fork; returns 1 if another thread was making a change.  A change by
  * the calling thread goes on. */
 static inline int tt_owned_forget(struct tt_owned *l, const void *self)
@@ -121,6 +130,51 @@ static inline int tt_owned_forget(struct tt_owned *l, const void *self)
     l->holder = NULL;
     l->word = TT_BRIEF_FREE;
     return holder != NULL;
+}
+
+/* A lock that its holder may take again.  A recursive mutex of the C library would know its
+ * holder by the number of the thread, which a child of a fork does not keep: work that a
+ * handler interrupted by fork() goes on there. */
+struct tt_nested {
+    struct tt_owned lock;
+    uint32_t again; /* how often the holder has taken it again */
+};
+
+static inline int tt_nested_is_held(const struct tt_nested *l, const void *self)
+{
+    return __atomic_load_n(&l->lock.holder, __ATOMIC_RELAXED) == self;
+}
+
+static inline void tt_nested_lock(struct tt_nested *l, const void *self)
+{
+    if (tt_nested_is_held(l, self))
+        l->again++;
+    else
+        tt_owned_lock(&l->lock, self);
+}
+
+static inline int tt_nested_try(struct tt_nested *l, const void *self)
+{
+    if (!tt_nested_is_held(l, self))
+        return tt_owned_try(&l->lock, self);
+    l->again++;
+    return 1;
+}
+
+static inline void tt_nested_unlock(struct tt_nested *l)
+{
+    if (l->again)
+        l->again--;
+    else
+        tt_owned_unlock(&l->lock);
+}
+
+/* In the child of a fork, as tt_owned_forget(). */
+static inline void tt_nested_forget(struct tt_nested *l, const void *self)
+{
+    if (!tt_nested_is_held(l, self))
+        l->again = 0;
+    (void)tt_owned_forget(&l->lock, self);
 }
 
 #endif

@@ -385,13 +385,13 @@ uint32_t tt_evict_tree(struct tt_tree *t, struct tt_thread *thread)
     t->patience = 1024;
     if (tt_weights_init(&p.w, t) != 0)
         return 0;
-    pthread_mutex_lock(&t->lock);
+    tt_nested_lock(&t->lock, &tt_self);
     tt_weigh(&p.w, TT_WEIGH_TICKS_OR_CALLS);
     keep_stacks(&p, thread);
     if (choose(&p))
         evict_checked(&p, thread);
     t->record->evictions++;
-    pthread_mutex_unlock(&t->lock);
+    tt_nested_unlock(&t->lock);
     tt_weights_fini(&p.w);
     gone = t->free_count > before ? t->free_count - before : 0;
     t->patience = gone >= p.w.count / 16 ? 0 : p.w.count / 4;

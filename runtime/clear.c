@@ -143,7 +143,7 @@ void tt_clear(int (*which)(const struct tt_block_info *, void *), void *arg)
     c.tree = &t->tree;
     r = c.tree->recording;
     tt_charge_time(t, tt_time_now(t), t->self->top);
-    pthread_mutex_lock(&c.tree->lock);
+    tt_nested_lock(&c.tree->lock, &tt_self);
     t->charging.walks++;
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
     for (uint32_t page = c.tree->pages; page; page = r->next[page]) {
@@ -154,7 +154,7 @@ void tt_clear(int (*which)(const struct tt_block_info *, void *), void *arg)
     tt_log_move(c.tree, clear_samples, &c);
     clear_records(&c);
     __atomic_fetch_add(&t->record->moves, 1, __ATOMIC_SEQ_CST);
-    pthread_mutex_unlock(&c.tree->lock);
+    tt_nested_unlock(&c.tree->lock);
     if (--t->charging.walks == 0)
         tt_charge_deferred(t);
     tt_thread_leave(t);

@@ -170,7 +170,7 @@ static void before_fork(void)
     control_lock();
     tt_threads_lock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
-        pthread_mutex_lock(&t->tree.lock);
+        tt_nested_lock(&t->tree.lock, &tt_self);
         for (struct tt_fiber *f = t->stack.suspended; f; f = f->next)
             tt_stack_keep_blocks(t, f);
     }
@@ -195,7 +195,7 @@ static void unlock_all(void)
     tt_block_unlock();
     tt_live_set_unlock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next)
-        pthread_mutex_unlock(&t->tree.lock);
+        tt_nested_unlock(&t->tree.lock);
     tt_threads_unlock();
     control_unlock();
 }
@@ -230,7 +230,6 @@ static void forget_others(struct tt_thread *own)
             f->epoch = 0;
         }
     if (own) {
-        tt_tree_lock_init(&own->tree); /* only the thread that locked it may unlock it */
         own->link = NULL;
         tt_strand_close(own->self);
         own->modes.plain = own->modes.tells = 0;
@@ -252,7 +251,7 @@ static void forget_locks(struct tt_thread *own)
     if (tt_recording)
         pthread_mutex_init(&tt_recording->lock, NULL);
     if (own)
-        tt_tree_lock_init(&own->tree);
+        tt_nested_forget(&own->tree.lock, &tt_self);
 }
 
 static void go_on_without(struct tt_thread *own)

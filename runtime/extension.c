@@ -275,13 +275,13 @@ static int grow_tally(struct tt_tree *t, tt_block block)
     TT_ASSERT(block < TT_BLOCKS_MAX);
     while (size <= block)
         size *= 2;
-    pthread_mutex_lock(&t->lock);
+    tt_nested_lock(&t->lock, &tt_self);
     error = tt_marks_grow(&t->marks, size);
     if (!error)
         error = grow_array(&t->tally, t->tally_size, size);
     if (!error)
         __atomic_store_n(&t->tally_size, size, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&t->lock);
+    tt_nested_unlock(&t->lock);
     return error;
 }
 

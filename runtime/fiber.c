@@ -45,10 +45,10 @@ static void take_away(struct tt_fiber *f)
     tt_threads_lock();
     other = f->thread;
     if (other) {
-        pthread_mutex_lock(&other->tree.lock);
+        tt_nested_lock(&other->tree.lock, &tt_self);
         tt_stack_keep_blocks(other, f);
         unlink_fiber(f);
-        pthread_mutex_unlock(&other->tree.lock);
+        tt_nested_unlock(&other->tree.lock);
         __atomic_store_n(&f->thread, NULL, __ATOMIC_RELAXED);
     }
     tt_threads_unlock();
@@ -81,13 +81,13 @@ static void suspend(struct tt_thread *t)
         return; /* it has no frames in a tree */
     f->thread = t;
     f->epoch = t->recording->epoch;
-    pthread_mutex_lock(&t->tree.lock);
+    tt_nested_lock(&t->tree.lock, &tt_self);
     f->next = t->stack.suspended;
     f->link = &t->stack.suspended;
     if (f->next)
         f->next->link = &f->next;
     t->stack.suspended = f;
-    pthread_mutex_unlock(&t->tree.lock);
+    tt_nested_unlock(&t->tree.lock);
 }
 
 /* ── Taking up another ────────────────────────────────────────────────────────────── */
@@ -95,9 +95,9 @@ static void suspend(struct tt_thread *t)
 /* Its frames are in this thread's tree: restores them. */
 static void take_up_own(struct tt_thread *t, struct tt_fiber *f)
 {
-    pthread_mutex_lock(&t->tree.lock);
+    tt_nested_lock(&t->tree.lock, &tt_self);
     unlink_fiber(f);
-    pthread_mutex_unlock(&t->tree.lock);
+    tt_nested_unlock(&t->tree.lock);
     tt_frame_set_top(t->self, f->top);
     tt_hider_show(t, f->hider);
     t->stack.timed = f->timed;

@@ -323,7 +323,7 @@ static void look_at(struct tt_thread *t, uint64_t ticks)
 {
     struct tt_node *n;
 
-    pthread_mutex_lock(&t->tree.lock);
+    tt_nested_lock(&t->tree.lock, &tt_self);
     n = __atomic_load_n(&__atomic_load_n(&t->self->top, __ATOMIC_ACQUIRE)->node,
                         __ATOMIC_RELAXED);
     TT_SHOW(t->record->current, (uint64_t)((const char *)n - t->tree.base));
@@ -338,7 +338,7 @@ static void look_at(struct tt_thread *t, uint64_t ticks)
     } else if (n == t->tree.limbo) {
         tt_bump_shared(&t->record->lost_ticks, ticks);
     }
-    pthread_mutex_unlock(&t->tree.lock);
+    tt_nested_unlock(&t->tree.lock);
 }
 
 static void go_round(const struct tt_recording *r)

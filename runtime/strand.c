@@ -447,14 +447,14 @@ static void let_go_of_stacks(struct tt_thread *t)
 
     tt_stack_keep_blocks(t, t->stack.fiber);
     tt_threads_lock(); /* another thread may be taking one of them away */
-    pthread_mutex_lock(&t->tree.lock);
+    tt_nested_lock(&t->tree.lock, &tt_self);
     while ((f = t->stack.suspended)) {
         tt_stack_keep_blocks(t, f);
         t->stack.suspended = f->next;
         __atomic_store_n(&f->thread, NULL, __ATOMIC_RELAXED);
         f->link = NULL;
     }
-    pthread_mutex_unlock(&t->tree.lock);
+    tt_nested_unlock(&t->tree.lock);
     tt_threads_unlock();
 }
 
@@ -472,7 +472,7 @@ static void leave_tree(struct tt_thread *t, struct tt_recording *r)
         return;
     }
     e->tree = t->tree;
-    tt_tree_lock_init(&e->tree);
+    e->tree.lock = (struct tt_nested){0};
     e->next = all.ended;
     all.ended = e;
     all.ended_count++;

@@ -366,17 +366,6 @@ static struct tt_node *make_root(struct tt_tree *t, uint8_t kind)
     return n;
 }
 
-/* Recursive: an eviction may have to make room for a tally. */
-void tt_tree_lock_init(struct tt_tree *t)
-{
-    pthread_mutexattr_t kind;
-
-    pthread_mutexattr_init(&kind);
-    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&t->lock, &kind);
-    pthread_mutexattr_destroy(&kind);
-}
-
 int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
                  struct tt_strand_record *record)
 {
@@ -389,7 +378,6 @@ int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
     t->log_since = __atomic_load_n(&r->log.closed, __ATOMIC_RELAXED);
     if (tt_tree_reserve(t, 1) != 0)
         return -TT_ERR_MEMORY;
-    tt_tree_lock_init(t);
     t->root = make_root(t, TT_CELL_CONTEXT);
     t->limbo = make_root(t, TT_CELL_FREE);
     record->root = tt_cell_of(t, t->root);
@@ -400,7 +388,6 @@ int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
 
 void tt_tree_forget(struct tt_tree *t)
 {
-    pthread_mutex_destroy(&t->lock);
     tt_marks_fini(&t->marks);
     if (t->tally)
         munmap(t->tally, t->tally_size * sizeof *t->tally);

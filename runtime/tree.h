@@ -3,6 +3,7 @@
 #ifndef TT_TREE_H
 #define TT_TREE_H
 
+#include "brief-lock.h"
 #include "recording.h"
 
 enum { TT_TABLE_ORDERS = 21, TT_CELL_RESERVE = 8, TT_EVICTION_RESERVE = 4 };
@@ -54,7 +55,7 @@ struct tt_tree {
     uint32_t extensions[7];           /* free extensions of 2^order cells */
     /* Held by its thread while it moves cells or `tally`, and by other threads while they
      * read them. */
-    pthread_mutex_t lock;
+    struct tt_nested lock;       /* an eviction may have to make room for a tally */
     uint32_t *tally;             /* by block: a cell */
     uint32_t tally_size;         /* of it, and of the marks; grown on demand */
     struct tt_marks marks;       /* its thread's own */
@@ -68,7 +69,6 @@ struct tt_tree {
 int tt_tree_init(struct tt_tree *, struct tt_recording *, struct tt_strand_record *);
 
 /* For a tree that was copied. */
-void tt_tree_lock_init(struct tt_tree *);
 
 /* Frees all its pages; or keeps them, for good. */
 void tt_tree_fini(struct tt_tree *);

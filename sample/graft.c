@@ -29,14 +29,14 @@ static int lost;
 /* Takes the locks that a new block or context may need; 0 if one of them is taken. */
 static int try_locks(struct tt_thread *t)
 {
-    if (pthread_mutex_trylock(&t->tree.lock) != 0)
+    if (!tt_nested_try(&t->tree.lock, &tt_self))
         return 0;
     if (tt_block_try()) {
         if (tt_pages_try(t->recording))
             return 1;
         tt_block_done();
     }
-    pthread_mutex_unlock(&t->tree.lock);
+    tt_nested_unlock(&t->tree.lock);
     return 0;
 }
 
@@ -44,7 +44,7 @@ static void give_locks(struct tt_thread *t)
 {
     tt_pages_done(t->recording);
     tt_block_done();
-    pthread_mutex_unlock(&t->tree.lock);
+    tt_nested_unlock(&t->tree.lock);
 }
 
 /* ── The stack ────────────────────────────────────────────────────────────────────── */

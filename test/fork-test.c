@@ -57,10 +57,10 @@ static void *hold_tree(void *arg)
 {
     struct tt_thread *t = arg;
 
-    pthread_mutex_lock(&t->tree.lock);
+    tt_nested_lock(&t->tree.lock, &tt_self);
     __atomic_store_n(&held, 1, __ATOMIC_RELEASE);
     usleep(20000);
-    pthread_mutex_unlock(&t->tree.lock);
+    tt_nested_unlock(&t->tree.lock);
     __atomic_store_n(&held, 2, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -81,9 +81,9 @@ TEST(a_child_does_not_inherit_a_locked_tree)
         usleep(100);
     child = fork();
     if (child == 0) {
-        if (pthread_mutex_trylock(&own->tree.lock) != 0)
+        if (!tt_nested_try(&own->tree.lock, &tt_self))
             _exit(2);
-        pthread_mutex_unlock(&own->tree.lock);
+        tt_nested_unlock(&own->tree.lock);
         _exit(tt_stop() != 0);
     }
     while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) != 2)
@@ -485,6 +485,100 @@ TEST(a_child_that_cannot_make_a_file_goes_on_in_memory_and_is_counted)
     recorded_free(&r);
     CHECK_INT(tt_stop(), 0);
 }
+
+/* ── A lock that a handler interrupts ─────────────────────────────────────────────── */
+
+#if defined(__x86_64__) && defined(__GLIBC__)
+
+static struct tt_nested nested;
+static volatile int step, fork_at;
+static volatile pid_t forked;
+
+static void set_stepping(int on)
+{
+    if (on)
+        __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\t"
+                         "popfq\n\tleaq 128(%%rsp), %%rsp"
+                         :
+                         :
+                         : "memory", "cc");
+    else
+        __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\t"
+                         "popfq\n\tleaq 128(%%rsp), %%rsp"
+                         :
+                         :
+                         : "memory", "cc");
+}
+
+/* The child goes on where the handler interrupted. */
+static void fork_at_step(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *at = context;
+
+    (void)number, (void)info;
+    if (step++ != fork_at)
+        return;
+    forked = fork();
+    if (forked == 0) {
+        alarm(20);
+        tt_nested_forget(&nested, &tt_self);
+        at->uc_mcontext.gregs[17] &= ~0x100; /* flags */
+    }
+}
+
+static void lock_in_each_way(void)
+{
+    tt_nested_lock(&nested, &tt_self);
+    tt_nested_lock(&nested, &tt_self);
+    (void)tt_nested_try(&nested, &tt_self);
+    tt_nested_unlock(&nested);
+    tt_nested_unlock(&nested);
+    tt_nested_unlock(&nested);
+    if (tt_nested_try(&nested, &tt_self))
+        tt_nested_unlock(&nested);
+}
+
+static int is_free(void)
+{
+    return nested.lock.word == TT_BRIEF_FREE && !nested.lock.holder && !nested.again;
+}
+
+/* Returns how many instructions there were. */
+static int fork_at_each(void)
+{
+    for (fork_at = 0, step = 1; step > fork_at; fork_at++) {
+        step = 0;
+        forked = -1;
+        set_stepping(1);
+        lock_in_each_way();
+        set_stepping(0);
+        if (forked == 0) {
+            lock_in_each_way();
+            _exit(is_free() ? 42 : 1);
+        }
+        CHECK(is_free());
+        if (forked > 0)
+            CHECK_INT(exit_status(forked), 42);
+    }
+    return fork_at;
+}
+
+TEST(a_lock_survives_a_fork_at_any_instruction)
+{
+    struct sigaction action = {.sa_sigaction = fork_at_step, .sa_flags = SA_SIGINFO},
+                     before;
+    const char alone = __libc_single_threaded;
+
+    sigaction(SIGTRAP, &action, &before);
+    for (int i = 0; i < 2; i++) {
+        __libc_single_threaded = (char)i;
+        CHECK(fork_at_each() > 20);
+    }
+    __libc_single_threaded = alone;
+    sigaction(SIGTRAP, &before, NULL);
+}
+
+#endif
 
 /* ── Children that no handler of fork sees ────────────────────────────────────────── */
 
