@@ -153,7 +153,8 @@ static inline void tt_nested_lock(struct tt_nested *l, const void *self)
         tt_owned_lock(&l->lock, self);
 }
 
-static inline int tt_nested_try(struct tt_nested *l, const void *self)
+__attribute__((unused)) static inline int tt_nested_try(struct tt_nested *l,
+                                                        const void *self)
 {
     if (!tt_nested_is_held(l, self))
         return tt_owned_try(&l->lock, self);

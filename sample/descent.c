@@ -13,16 +13,16 @@
 
 enum { TRIES = 1000 };
 
-static int try_locks(struct tt_thread *t)
+int tt_descent_try_lock(struct tt_thread *t)
 {
-    if (pthread_mutex_trylock(&t->tree.lock) != 0)
+    if (!tt_nested_try(&t->tree.lock, &tt_self))
         return 0;
     if (tt_block_try()) {
         if (tt_pages_try(t->recording))
             return 1;
         tt_block_done();
     }
-    pthread_mutex_unlock(&t->tree.lock);
+    tt_nested_unlock(&t->tree.lock);
     return 0;
 }
 
@@ -30,7 +30,7 @@ static int try_locks(struct tt_thread *t)
 int tt_descent_lock(struct tt_thread *t)
 {
     for (int i = 0; i < TRIES; i++) {
-        if (try_locks(t))
+        if (tt_descent_try_lock(t))
             return 1;
         sched_yield();
     }
@@ -41,7 +41,7 @@ void tt_descent_unlock(struct tt_thread *t)
 {
     tt_pages_done(t->recording);
     tt_block_done();
-    pthread_mutex_unlock(&t->tree.lock);
+    tt_nested_unlock(&t->tree.lock);
 }
 
 /* As pushes do: evicts cold contexts after enough failed for want of room.  Before any

@@ -21,7 +21,8 @@ struct tt_descent {
     int below;      /* n is an ancestor of the place */
 };
 
-/* What a new block or context may need; 0: another thread has it for long. */
+/* What a new block or context may need; 0: another thread has it, or has it for long. */
+int tt_descent_try_lock(struct tt_thread *);
 int tt_descent_lock(struct tt_thread *);
 void tt_descent_unlock(struct tt_thread *);
 

@@ -15,6 +15,7 @@
 #include "assertion.h"
 #include "block.h"
 #include "budget.h"
+#include "descent.h"
 #include "extension.h"
 #include "places.h"
 #include "system-call.h"
@@ -23,29 +24,6 @@ enum { WAIT = 1 }; /* not the identity of any function */
 
 static const struct tt_module *own; /* the module of this code: not shown */
 static int lost;
-
-/* ── Locks ────────────────────────────────────────────────────────────────────────── */
-
-/* Takes the locks that a new block or context may need; 0 if one of them is taken. */
-static int try_locks(struct tt_thread *t)
-{
-    if (!tt_nested_try(&t->tree.lock, &tt_self))
-        return 0;
-    if (tt_block_try()) {
-        if (tt_pages_try(t->recording))
-            return 1;
-        tt_block_done();
-    }
-    tt_nested_unlock(&t->tree.lock);
-    return 0;
-}
-
-static void give_locks(struct tt_thread *t)
-{
-    tt_pages_done(t->recording);
-    tt_block_done();
-    tt_nested_unlock(&t->tree.lock);
-}
 
 /* ── The stack ────────────────────────────────────────────────────────────────────── */
 
@@ -416,7 +394,7 @@ int tt_graft_path(struct tt_grafting *h) { return find_path(h, 1); }
 
 int tt_graft_make(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
 {
-    if (!try_locks(h->thread))
+    if (!tt_descent_try_lock(h->thread))
         return 0;
     *made = 0;
     *out = NULL;
@@ -429,7 +407,7 @@ int tt_graft_make(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
  * itself knows that it is not walking through cells that would be evicted. */
 int tt_graft_make_asleep(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
 {
-    if (!try_locks(h->thread))
+    if (!tt_descent_try_lock(h->thread))
         return 0;
     *made = 0;
     *out = NULL;
@@ -442,13 +420,13 @@ int tt_graft_make_asleep(struct tt_grafting *h, struct tt_node **out, uint32_t *
 
 int tt_graft_again(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
 {
-    if (!try_locks(h->thread))
+    if (!tt_descent_try_lock(h->thread))
         return 0;
     *made = walk_down(h, 1, out);
     return 1;
 }
 
-void tt_graft_done(struct tt_grafting *h) { give_locks(h->thread); }
+void tt_graft_done(struct tt_grafting *h) { tt_descent_unlock(h->thread); }
 
 /* ── Charging ─────────────────────────────────────────────────────────────────────── */
 
