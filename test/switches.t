@@ -40,11 +40,13 @@ fi
 try "the doctor says that it is allowed" grep "^yes  *waits from outside" allowed
 
 # ── What the program says ────────────────────────────────────────────────────────────
+slept() { sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' "/proc/$1/status" 2>/dev/null || echo 0; }
+
 # attach SCENE - records a program that runs already.  It begins when its input ends, which is
-# when the recorder waits for it (in poll or ppoll).
+# when the recorder watches it, and has rested some times between two looks.
 attach()
 {
-    local pid recorder call=
+    local pid recorder first
     rm -f begin
     mkfifo begin
     "$guest" "$@" <begin >"$1.out" &
@@ -52,9 +54,12 @@ attach()
     exec 3>begin
     "$tallytree" record --locks -o "$1.tt" -p "$pid" >"$1.err" 2>&1 3>&- &
     recorder=$!
-    until [ "$call" = 7 ] || [ "$call" = 73 ] || ! kill -0 "$recorder" 2>/dev/null; do
-        sleep 0.02
-        read -r call _ 2>/dev/null <"/proc/$recorder/syscall" || :
+    until readlink "/proc/$recorder/fd/"* 2>/dev/null | grep -q pidfd || ! kill -0 "$recorder" 2>/dev/null; do
+        sleep 0.05
+    done
+    first=$(slept "$recorder")
+    until [ "$(slept "$recorder")" -ge $((first + 5)) ] || ! kill -0 "$recorder" 2>/dev/null; do
+        sleep 0.05
     done
     exec 3>&-
     if ! wait "$pid" || ! wait "$recorder"; then
