@@ -108,16 +108,16 @@ static void by_pipe(int is_evil)
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;
-static int is_turn;
+static int given;
 
 __attribute__((noinline)) static void await_turn(void)
 {
     unsigned long long begin = now();
 
     pthread_mutex_lock(&mutex);
-    while (!is_turn)
+    while (!given)
         pthread_cond_wait(&turn, &mutex);
-    is_turn = 0;
+    given--;
     pthread_mutex_unlock(&mutex);
     waited += now() - begin;
 }
@@ -125,7 +125,7 @@ __attribute__((noinline)) static void await_turn(void)
 __attribute__((noinline)) static void give_turn(void)
 {
     pthread_mutex_lock(&mutex);
-    is_turn = 1;
+    given++;
     pthread_mutex_unlock(&mutex);
     pthread_cond_signal(&turn);
     __asm__ volatile("");
