@@ -4,7 +4,7 @@
  *      F... ── otlp, pprof ──► queue ── libcurl ──► https://…
  *
  * A profile is in the queue, on the disk, before it is sent, and leaves it when the server has
- * it.  Recorded programs take no part. */
+ * it.  Recorded programs are not touched. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,7 +187,7 @@ static int find_folder(struct pushing *x, char folder[PATH_MAX])
     if (x->folder)
         n = snprintf(folder, PATH_MAX, "%s", x->folder);
     else if (service && *service == '/')
-        n = snprintf(folder, PATH_MAX, "%.*s/push", (int)strcspn(service, ":"), service);
+        n = snprintf(folder, PATH_MAX, "%.*s/.push", (int)strcspn(service, ":"), service);
     else if (state && *state == '/')
         n = snprintf(folder, PATH_MAX, "%s/tallytree/push", state);
     else if (home && *home == '/')

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "complain.h"
@@ -125,6 +126,16 @@ static int write_all(int fd, const char *bytes, size_t size)
     return fsync(fd);
 }
 
+/* The file's own time has the resolution of a tick, in which several are added. */
+static int set_age(int fd)
+{
+    struct timespec t[2];
+
+    (void)clock_gettime(CLOCK_REALTIME, &t[0]);
+    t[1] = t[0];
+    return futimens(fd, t);
+}
+
 int tt_queue_add(const struct tt_queue *q, const char *name, const void *bytes,
                  size_t size)
 {
@@ -139,7 +150,7 @@ int tt_queue_add(const struct tt_queue *q, const char *name, const void *bytes,
     fd = mkostemp(part, O_CLOEXEC);
     if (fd < 0)
         return fails(part);
-    failed = write_all(fd, bytes, size) != 0;
+    failed = write_all(fd, bytes, size) != 0 || set_age(fd) != 0;
     failed |= close(fd) != 0;
     if (!failed && rename(part, path) == 0)
         return 0;
@@ -196,12 +207,16 @@ int tt_queue_read(const struct tt_queue *q, const struct tt_queued *one, char **
         return fails(path);
     *bytes = malloc((size_t)one->size + 1);
     *size = *bytes ? fread(*bytes, 1, (size_t)one->size, f) : 0;
-    (void)fclose(f);
-    if (*bytes && *size == one->size)
+    if (*bytes && *size == one->size) {
+        (void)fclose(f);
         return 0;
+    }
+    if (*bytes && !ferror(f))
+        errno = ENODATA; /* it became shorter */
     free(*bytes);
     *bytes = NULL;
-    tt_complain("push: %s: it cannot be read", path);
+    (void)fails(path);
+    (void)fclose(f);
     return -TT_ERR_FILE;
 }
 

@@ -40,8 +40,10 @@ static void wait_until(uint64_t when)
 
 static int wrong_address(const struct tt_sender *s, const char *what)
 {
-    tt_complain("push: '--%s' wants an address as http://HOST:PORT or https://HOST; %s",
-                s->way->name, what);
+    const char *url = strchr(s->command_url, '@') ? "the address" : s->command_url;
+
+    tt_complain("push: '--%s': %s %s; an address is http://HOST:PORT or https://HOST",
+                s->way->name, url, what);
     return -TT_ERR_OPTION;
 }
 
@@ -52,22 +54,23 @@ static int set_address(struct tt_sender *s)
     size_t length, end;
 
     if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
-        return wrong_address(s, "this one begins otherwise");
+        return wrong_address(s, "begins otherwise");
     host += 3;
     end = strcspn(host, "/?#");
     if (!end)
-        return wrong_address(s, "this one has no host");
+        return wrong_address(s, "has no host");
     if (memchr(host, '@', end))
-        return wrong_address(s, "a password belongs into the file of '--headers', as "
-                                "other users see the arguments of a process");
+        return wrong_address(s,
+                             "has a password, which other users see among the arguments: "
+                             "put it in the file of '--headers'");
     if (strpbrk(host, "?# \t\r\n"))
-        return wrong_address(s, "this one has more than a path");
+        return wrong_address(s, "has more than a path");
     length = strlen(url);
     while (length > (size_t)(host - url) + end && url[length - 1] == '/')
         length--;
     if ((size_t)snprintf(s->url, sizeof s->url, "%.*s%s", (int)length, url,
                          url + length == host + end ? s->way->path : "") >= sizeof s->url)
-        return wrong_address(s, "this one is too long");
+        return wrong_address(s, "is too long");
     return 0;
 }
 
@@ -152,7 +155,10 @@ int tt_sender_add(struct tt_sender *s, const char *name, const char *query,
     if (!again && tt_queue_was_sent(&s->queue, name))
         return 0;
     if (line + size > s->queue.most) {
-        tt_complain("push: a profile of %zu bytes is larger than '--queue-size'", size);
+        tt_complain(
+            "push: a profile of %zu bytes is larger than the queue: give a larger "
+            "'--queue-size'",
+            size);
         return -TT_ERR_OPTION;
     }
     error = make_room(s, line + size);
@@ -191,7 +197,7 @@ static enum tt_posted post_one(struct tt_sender *s, const char *bytes, size_t si
     const char *end = memchr(bytes, '\n', size);
     char url[2 * sizeof s->url];
 
-    *a = (struct tt_answer){.reason = "it is damaged"};
+    *a = (struct tt_answer){.reason = "its file in the queue is damaged"};
     if (!end ||
         (size_t)snprintf(url, sizeof url, "%s%s%.*s", s->url, end == bytes ? "" : "?",
                          (int)(end - bytes), bytes) >= sizeof url)
@@ -312,9 +318,10 @@ int tt_sender_send(struct tt_sender *s, int patient)
             continue;
         if (s->is_over || !waits(s, patient))
             break;
-        error = tt_queue_read(&s->queue, &one[i], &bytes, &size);
-        if (!error)
+        if (tt_queue_read(&s->queue, &one[i], &bytes, &size) == 0)
             goes_on = send_one(s, &one[i], bytes, size, patient);
+        else
+            note_failed(s, &one[i]);
         free(bytes);
     }
     tt_vector_fini(&list);
