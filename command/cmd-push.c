@@ -45,7 +45,7 @@ static const struct tt_flag push_flags[] = {
     {"headers", 0, HEADERS, "FILE", "@files",
      "add the headers in FILE, such as a token, a line each"},
     {"service", 0, SERVICE, "NAME", NULL,
-     "what the profiles are of (default: the program)"},
+     "the service (default: the program, or each process)"},
     {"attribute", 0, ATTRIBUTE, "KEY=VALUE", NULL,
      "add an attribute, or a label; may be repeated"},
     {"certificates", 0, CERTIFICATES, "FILE", "@files",
@@ -259,7 +259,8 @@ static int push_files(struct pushing *x, char *const *paths, int count)
     for (size_t i = 0; !error && i < list.file.count; i++) {
         if (queue_file(x, file[i].path) != 0)
             x->unread++;
-        error = tt_sender_send(&x->sender, 0);
+        if (!x->sender.failed.count) /* or else each one would be looked at, each time */
+            error = tt_sender_send(&x->sender, 0);
     }
     tt_file_list_free(&list);
     return error ? error : tt_sender_send(&x->sender, 1);
@@ -328,7 +329,7 @@ static int follow(struct pushing *x)
 
 static int report(struct pushing *x)
 {
-    const struct tt_sender *s = &x->sender;
+    struct tt_sender *s = &x->sender;
     const size_t waiting = tt_sender_waiting(s);
 
     printf("sent %zu, waiting %zu\n", s->sent, waiting);
@@ -391,7 +392,8 @@ const struct tt_command tt_command_push = {
     .details =
         "Sends each FILE, and what still waits from before. What cannot be sent waits "
         "in\n"
-        "a queue on the disk. A profile is sent once: its id is made of its content.\n"
+        "a queue on the disk. A profile that the server has confirmed is not sent "
+        "again.\n"
         "The exit status is 0 if all was sent, 1 if there was nothing to send, and 2 if\n"
         "something waits or was refused.\n",
     .flags = push_flags,

@@ -3,6 +3,7 @@
  *
  * Redirections are not followed: headers may have a token, which only the named server
  * should see. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,13 +85,14 @@ static void set_options(struct tt_poster *p, const char *url, const void *body,
 {
     const struct tt_curl *c = p->curl;
     void *h = p->handle;
+    const long timeout = p->o->timeout < INT_MAX ? (long)p->o->timeout : INT_MAX;
 
     (void)c->easy_setopt(h, TT_CURL_URL, url);
     (void)c->easy_setopt(h, TT_CURL_PROTOCOLS, (long)(TT_CURL_HTTP | TT_CURL_HTTPS));
     (void)c->easy_setopt(h, TT_CURL_FOLLOWLOCATION, 0L);
     (void)c->easy_setopt(h, TT_CURL_NOSIGNAL, 1L);
-    (void)c->easy_setopt(h, TT_CURL_TIMEOUT_MS, (long)p->o->timeout);
-    (void)c->easy_setopt(h, TT_CURL_CONNECTTIMEOUT_MS, (long)p->o->timeout);
+    (void)c->easy_setopt(h, TT_CURL_TIMEOUT_MS, timeout);
+    (void)c->easy_setopt(h, TT_CURL_CONNECTTIMEOUT_MS, timeout);
     (void)c->easy_setopt(h, TT_CURL_USERAGENT, "tallytree/" TT_VERSION);
     (void)c->easy_setopt(h, TT_CURL_ERRORBUFFER, p->error);
     (void)c->easy_setopt(h, TT_CURL_HTTPHEADER, list);

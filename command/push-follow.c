@@ -17,6 +17,7 @@
 
 #include "complain.h"
 #include "content-hash.h"
+#include "push-queue.h"
 #include "tallytree.h"
 
 int tt_follow_open(struct tt_follow *f, const char *folder, const char *queue)
@@ -26,7 +27,7 @@ int tt_follow_open(struct tt_follow *f, const char *folder, const char *queue)
     struct tt_content_hash h;
     FILE *state;
 
-    *f = (struct tt_follow){.folder = folder};
+    *f = (struct tt_follow){.folder = folder, .queue = queue};
     tt_vector_init(&f->span, NULL, sizeof(struct tt_dates));
     if (!path) {
         tt_complain("push: %s: %s", folder, strerror(errno));
@@ -112,10 +113,14 @@ void tt_follow_took(struct tt_follow *f)
     for (size_t i = 0; state && i < f->span.count; i++)
         failed |= fprintf(state, "%llu %llu\n", (unsigned long long)span[i].from,
                           (unsigned long long)span[i].to) < 0;
-    if (state)
+    if (state) {
+        failed |= fflush(state) != 0 || fsync(fileno(state)) != 0;
         failed |= fclose(state) != 0;
-    if (state && !failed && rename(part, f->state) == 0)
+    }
+    if (state && !failed && rename(part, f->state) == 0) {
+        (void)tt_queue_sync(f->queue);
         return;
+    }
     tt_complain("push: %s: %s", f->state, strerror(errno));
     (void)unlink(part);
 }

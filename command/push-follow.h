@@ -8,6 +8,7 @@
 
 struct tt_follow {
     const char *folder;    /* borrowed: of the chain */
+    const char *queue;     /* borrowed: its folder has the state */
     char state[PATH_MAX];  /* the file with what was taken */
     struct tt_vector span; /* struct tt_dates: taken */
     struct tt_dates next;

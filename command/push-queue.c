@@ -3,14 +3,15 @@
  *
  *      BASE/otlp-HASH/        the hash of the address
  *          lock               held by the process that sends
- *          sent               the names of the last ones that were sent, a line each
+ *          sent               the names of the last ones that were sent, a line each, and zeros
+ *                             where the last one was added again
  *          NAME               waits; the name is the hash of its content
  *          .NAME.XXXXXX       is being written
  *
  * A file has its name only when it is whole and on the disk.  When one is sent, its name
- * is written to `sent` before it is removed: a process that is killed between sends nothing
- * twice later.  One that is killed between the server's answer and that line sends it again,
- * with the same ids. */
+ * is written to `sent` before it is removed: if a process is killed between, the next one removes
+ * the file with the name in the last line, and sends nothing twice.  One that is killed between
+ * the server's answer and that line sends it again, with the same ids. */
 #include "push-queue.h"
 
 #include <dirent.h>
@@ -83,13 +84,15 @@ int tt_queue_was_sent(const struct tt_queue *q, const char *name)
 static void shorten_sent(const struct tt_queue *q)
 {
     char path[PATH_MAX], part[PATH_MAX], *text;
+    struct stat s;
     size_t size;
     FILE *f;
 
     if (path_of(q, "sent", path) != 0 || path_of(q, "sent.part", part) != 0 ||
+        stat(path, &s) != 0 || s.st_size < MOST_SENT * LINE ||
         !(text = read_sent(q, &size)))
         return;
-    f = size >= MOST_SENT * LINE ? fopen(part, "we") : NULL;
+    f = fopen(part, "we");
     if (f) {
         size_t from = size / 2 - size / 2 % LINE;
         int failed = fwrite(text + from, 1, size - from, f) != size - from;
@@ -116,6 +119,31 @@ static void note_sent(const struct tt_queue *q, const char *name)
         (void)close(fd);
 }
 
+/* The name in the last line; empty: there is none. */
+static void last_sent(const struct tt_queue *q, char name[LINE])
+{
+    char path[PATH_MAX];
+    struct stat s;
+    int fd = path_of(q, "sent", path) == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (fd < 0 || fstat(fd, &s) != 0 || pread(fd, name, LINE, s.st_size - LINE) != LINE ||
+        name[LINE - 1] != '\n')
+        name[0] = '\0';
+    name[LINE - 1] = '\0';
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+/* One whose process was killed between the two steps of tt_queue_sent() is not sent again. */
+static void finish_sent(const struct tt_queue *q)
+{
+    char name[LINE], path[PATH_MAX];
+
+    last_sent(q, name);
+    if (is_name(name) && path_of(q, name, path) == 0)
+        (void)unlink(path);
+}
+
 /* ── What waits ───────────────────────────────────────────────────────────────────── */
 
 static int write_all(int fd, const char *bytes, size_t size)
@@ -136,24 +164,45 @@ static int set_age(int fd)
     return futimens(fd, t);
 }
 
-int tt_queue_add(const struct tt_queue *q, const char *name, const void *bytes,
-                 size_t size)
+int tt_queue_sync(const char *folder)
 {
-    char path[PATH_MAX], part[PATH_MAX];
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        failed = fd < 0 || fsync(fd) != 0;
+
+    if (failed)
+        (void)fails(folder);
+    if (fd >= 0)
+        (void)close(fd);
+    return failed ? -TT_ERR_FILE : 0;
+}
+
+int tt_queue_waits(const struct tt_queue *q, const char *name)
+{
+    char path[PATH_MAX];
+
+    return path_of(q, name, path) == 0 && access(path, F_OK) == 0;
+}
+
+int tt_queue_add(struct tt_queue *q, const char *name, const void *bytes, size_t size)
+{
+    char path[PATH_MAX], part[PATH_MAX], last[LINE];
     int fd, failed;
 
     if (path_of(q, name, path) != 0)
         return -TT_ERR_FILE;
-    if (access(path, F_OK) == 0)
-        return 0;
+    last_sent(q, last);
+    if (strcmp(last, name) == 0)
+        note_sent(q, "00000000000000000000000000000000");
     (void)snprintf(part, sizeof part, "%.4000s/.%s.XXXXXX", q->folder, name);
     fd = mkostemp(part, O_CLOEXEC);
     if (fd < 0)
         return fails(part);
     failed = write_all(fd, bytes, size) != 0 || set_age(fd) != 0;
     failed |= close(fd) != 0;
-    if (!failed && rename(part, path) == 0)
-        return 0;
+    if (!failed && rename(part, path) == 0) {
+        q->size += size;
+        return tt_queue_sync(q->folder);
+    }
     (void)fails(path);
     (void)unlink(part);
     return -TT_ERR_FILE;
@@ -168,7 +217,7 @@ static int oldest_first(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-int tt_queue_list(const struct tt_queue *q, struct tt_vector *list)
+int tt_queue_list(struct tt_queue *q, struct tt_vector *list)
 {
     DIR *d = opendir(q->folder);
     const struct dirent *e;
@@ -178,6 +227,7 @@ int tt_queue_list(const struct tt_queue *q, struct tt_vector *list)
     if (!d)
         return fails(q->folder);
     list->count = 0;
+    q->size = 0;
     while ((e = readdir(d))) {
         if (!is_name(e->d_name) || fstatat(dirfd(d), e->d_name, &s, 0) != 0)
             continue;
@@ -188,6 +238,7 @@ int tt_queue_list(const struct tt_queue *q, struct tt_vector *list)
         }
         (void)snprintf(to->name, sizeof to->name, "%s", e->d_name);
         to->size = (uint64_t)s.st_size;
+        q->size += to->size;
         to->time = (uint64_t)s.st_mtim.tv_sec * 1000000000u + (uint64_t)s.st_mtim.tv_nsec;
     }
     (void)closedir(d);
@@ -220,15 +271,17 @@ int tt_queue_read(const struct tt_queue *q, const struct tt_queued *one, char **
     return -TT_ERR_FILE;
 }
 
-void tt_queue_drop(const struct tt_queue *q, const struct tt_queued *one)
+void tt_queue_drop(struct tt_queue *q, const struct tt_queued *one)
 {
     char path[PATH_MAX];
 
     if (path_of(q, one->name, path) == 0 && unlink(path) != 0)
         (void)fails(path);
+    else
+        q->size -= one->size < q->size ? one->size : q->size;
 }
 
-void tt_queue_sent(const struct tt_queue *q, const struct tt_queued *one)
+void tt_queue_sent(struct tt_queue *q, const struct tt_queued *one)
 {
     note_sent(q, one->name);
     tt_queue_drop(q, one);
@@ -253,18 +306,28 @@ static int make_folders(char *path)
     }
 }
 
-/* Removes what killed processes were writing, or had sent. */
+/* Removes what killed processes were writing. */
 static void tidy(const struct tt_queue *q)
 {
     DIR *d = opendir(q->folder);
     const struct dirent *e;
 
     while (d && (e = readdir(d)))
-        if ((e->d_name[0] == '.' && strlen(e->d_name) > TT_CONTENT_HASH_DIGITS) ||
-            (is_name(e->d_name) && tt_queue_was_sent(q, e->d_name)))
+        if (e->d_name[0] == '.' && strlen(e->d_name) > TT_CONTENT_HASH_DIGITS)
             (void)unlinkat(dirfd(d), e->d_name, 0);
     if (d)
         (void)closedir(d);
+}
+
+/* This process has the folder again: what others left there. */
+static void look_around(struct tt_queue *q)
+{
+    struct tt_vector list;
+
+    finish_sent(q);
+    tt_vector_init(&list, NULL, sizeof(struct tt_queued));
+    (void)tt_queue_list(q, &list);
+    tt_vector_fini(&list);
 }
 
 int tt_queue_open(struct tt_queue *q, const char *base, const char *way, const char *url,
@@ -287,15 +350,17 @@ int tt_queue_open(struct tt_queue *q, const char *base, const char *way, const c
     if (q->lock < 0 || flock(q->lock, LOCK_EX) != 0)
         return fails(path);
     tidy(q);
+    look_around(q);
     return 0;
 }
 
 void tt_queue_leave(const struct tt_queue *q) { (void)flock(q->lock, LOCK_UN); }
 
-void tt_queue_return(const struct tt_queue *q)
+void tt_queue_return(struct tt_queue *q)
 {
     while (flock(q->lock, LOCK_EX) != 0 && errno == EINTR)
         continue;
+    look_around(q);
 }
 
 void tt_queue_close(struct tt_queue *q)

@@ -12,6 +12,7 @@ struct tt_queue {
     char folder[PATH_MAX]; /* of one address */
     int lock;              /* of the folder, as long as it is open */
     uint64_t most;         /* bytes that may wait */
+    uint64_t size;         /* bytes that wait */
 };
 
 struct tt_queued {
@@ -28,20 +29,23 @@ void tt_queue_close(struct tt_queue *);
 
 /* Lets other processes have the folder for a while, or waits until it is this one's again. */
 void tt_queue_leave(const struct tt_queue *);
-void tt_queue_return(const struct tt_queue *);
+void tt_queue_return(struct tt_queue *);
 
 /* Was this one sent? */
 int tt_queue_was_sent(const struct tt_queue *, const char *name);
-/* Adds one; it is on the disk then.  If it waits already, nothing changes. */
-int tt_queue_add(const struct tt_queue *, const char *name, const void *bytes,
-                 size_t size);
+/* Does this one wait? */
+int tt_queue_waits(const struct tt_queue *, const char *name);
+/* Adds one; it is on the disk then. */
+int tt_queue_add(struct tt_queue *, const char *name, const void *bytes, size_t size);
+/* Files that got their names in this folder have them on the disk, too. */
+int tt_queue_sync(const char *folder);
 /* Lists those that wait, oldest first: struct tt_queued; the vector is the caller's. */
-int tt_queue_list(const struct tt_queue *, struct tt_vector *);
+int tt_queue_list(struct tt_queue *, struct tt_vector *);
 /* Reads one: *bytes is to be freed. */
 int tt_queue_read(const struct tt_queue *, const struct tt_queued *, char **bytes,
                   size_t *size);
 /* Removes one that was sent, and remembers that it was; or one that was not. */
-void tt_queue_sent(const struct tt_queue *, const struct tt_queued *);
-void tt_queue_drop(const struct tt_queue *, const struct tt_queued *);
+void tt_queue_sent(struct tt_queue *, const struct tt_queued *);
+void tt_queue_drop(struct tt_queue *, const struct tt_queued *);
 
 #endif

@@ -104,25 +104,13 @@ void tt_sender_close(struct tt_sender *s)
 
 /* ── The queue ────────────────────────────────────────────────────────────────────── */
 
-static uint64_t size_of(const struct tt_vector *list)
-{
-    const struct tt_queued *one = list->item;
-    uint64_t size = 0;
-
-    for (size_t i = 0; i < list->count; i++)
-        size += one[i].size;
-    return size;
-}
-
 /* Drops the oldest ones. */
 static void drop_for(struct tt_sender *s, const struct tt_vector *list, uint64_t size)
 {
     const struct tt_queued *one = list->item;
-    uint64_t all = size_of(list);
 
-    for (size_t i = 0; i < list->count && all + size > s->queue.most; i++) {
+    for (size_t i = 0; i < list->count && s->queue.size + size > s->queue.most; i++) {
         tt_queue_drop(&s->queue, &one[i]);
-        all -= one[i].size;
         s->dropped++;
     }
 }
@@ -132,15 +120,14 @@ static int make_room(struct tt_sender *s, uint64_t size)
     struct tt_vector list;
     int error;
 
+    if (s->queue.size + size <= s->queue.most)
+        return 0;
     tt_vector_init(&list, NULL, sizeof(struct tt_queued));
-    error = tt_queue_list(&s->queue, &list);
-    if (!error && list.count && size_of(&list) + size > s->queue.most) {
-        error = tt_sender_send(s, 1);
-        if (!error)
-            error = tt_queue_list(&s->queue, &list);
-        if (!error)
-            drop_for(s, &list, size);
-    }
+    error = tt_sender_send(s, 1);
+    if (!error)
+        error = tt_queue_list(&s->queue, &list);
+    if (!error)
+        drop_for(s, &list, size);
     tt_vector_fini(&list);
     return error;
 }
@@ -152,6 +139,8 @@ int tt_sender_add(struct tt_sender *s, const char *name, const char *query,
     char *bytes;
     int error;
 
+    if (tt_queue_waits(&s->queue, name))
+        return 1;
     if (!again && tt_queue_was_sent(&s->queue, name))
         return 0;
     if (line + size > s->queue.most) {
@@ -177,7 +166,7 @@ int tt_sender_add(struct tt_sender *s, const char *name, const char *query,
     return error ? error : 1;
 }
 
-size_t tt_sender_waiting(const struct tt_sender *s)
+size_t tt_sender_waiting(struct tt_sender *s)
 {
     struct tt_vector list;
     size_t count;
@@ -310,6 +299,8 @@ int tt_sender_send(struct tt_sender *s, int patient)
     size_t size;
     int error, goes_on = 1;
 
+    if (s->is_over || (!patient && now() < s->next))
+        return 0;
     tt_vector_init(&list, NULL, sizeof *one);
     error = tt_queue_list(&s->queue, &list);
     one = list.item;

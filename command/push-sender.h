@@ -48,6 +48,6 @@ int tt_sender_send(struct tt_sender *, int patient);
 void tt_sender_renew(struct tt_sender *);
 
 /* The number of those that wait. */
-size_t tt_sender_waiting(const struct tt_sender *);
+size_t tt_sender_waiting(struct tt_sender *);
 
 #endif

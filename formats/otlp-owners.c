@@ -138,7 +138,7 @@ struct resource {
     struct tt_message *to, value, attribute;
 };
 
-/* Was this attribute given, with another value? */
+/* Was this attribute given? */
 static int is_given(const struct tt_export *e, const char *key)
 {
     const size_t length = strlen(key);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Sending profiles: a collector that takes them, is busy, fails, says nothing, closes the
-connection or is away gets each of them once, with ids that do not change, and with the figures of
-`report --json`.  What arrives is decoded here, by the protocol's numbers of fields."""
+connection or is away gets each of them once, or again if an answer was lost, with ids that do not
+change, and with the figures of `report --json`.  What arrives is decoded here, by the protocol's numbers of fields."""
 import collections
 import ctypes
 import gzip
@@ -502,6 +502,74 @@ def away():
 check("one that was away gets all later, and nothing twice but by --again", away)
 
 
+def back(url):
+    return Collector(port=int(url.rsplit(":", 1)[1]))
+
+
+def waiting_in(queue):
+    """The files of the only address of a queue."""
+    [folder] = os.listdir(queue)
+    return [f"{queue}/{folder}/{f}" for f in os.listdir(f"{queue}/{folder}") if len(f) == 32]
+
+
+def again_while_away():
+    """Those of --again wait, too: one of them was the last one that was sent."""
+    queue, c = fresh(), Collector()
+    first = push(c, *FILES[:2], queue=queue)
+    c.stop()
+    waits = push(c.url, *FILES[:2], "--again", "--patience", "1s", queue=queue)
+    c = back(c.url)
+    last = push(c, queue=queue)
+    c.stop()
+    if [r[:2] for r in (first, waits, last)] != [(0, "sent 2, waiting 0\n"), (2, "sent 0, waiting 2\n"), (0, "sent 2, waiting 0\n")]:
+        return f"{first} {waits} {last}"
+    return once_each(c, FILES[:2])
+
+
+check("what --again adds while the server is away is sent later", again_while_away)
+
+
+def killed_after_sending():
+    """Its name was written to `sent`, and its file is there still."""
+    queue, url = fresh(), nowhere()
+    push(url, ONE, "--patience", "1s", queue=queue)
+    [path] = waiting_in(queue)
+    shutil.copy(path, TMP + "/kept")
+    c = back(url)
+    push(c, queue=queue)
+    shutil.copy(TMP + "/kept", path)
+    after = push(c, queue=queue)
+    c.stop()
+    return "" if after[:2] == (1, "sent 0, waiting 0\n") and len(c.taken) == 1 and not waiting_in(queue) else after
+
+
+check("one that was killed after the answer was noted sends it not again", killed_after_sending)
+
+
+def remembered():
+    """The older half of the names is forgotten when there are 32,768 of them."""
+    queue, c = fresh(), Collector()
+    push(c, ONE, queue=queue)
+    [folder] = os.listdir(queue)
+    sent = f"{queue}/{folder}/sent"
+    with open(sent, encoding="ascii") as f:
+        mine = f.read()
+    with open(sent, "w", encoding="ascii") as f:
+        f.writelines(f"{n:032x}\n" for n in range(32766))
+        f.write(mine)
+    push(c, FILES[1], queue=queue)
+    with open(sent, encoding="ascii") as f:
+        kept = f.read().split()
+    after = push(c, *FILES[:2], queue=queue)
+    c.stop()
+    if len(kept) != 16384 or kept[0] != f"{16384:032x}" or kept[-2] != mine.strip():
+        return f"{len(kept)} {kept[0]} {kept[-2:]}"
+    return "" if after[:2] == (1, "sent 0, waiting 0\n") else after
+
+
+check("the last 16,384 names are remembered", remembered)
+
+
 def restarted():
     queue, c = fresh(), Collector("200", "200", "hang")
     url, taken = c.url, []
@@ -571,6 +639,9 @@ def full():
     status, said, wrong = push(url, *FILES, "--patience", "1s", "--queue-size", str(int(size * 3.5)), queue=queue)
     if status != 2 or said != "sent 0, waiting 3\n" or "oldest 3 profiles were dropped" not in wrong:
         return f"{status} {said} {wrong}"
+    same = push(url, *FILES[3:], "--patience", "1s", "--queue-size", str(int(size * 3.5)), queue=queue)
+    if same[:2] != (2, "sent 0, waiting 3\n") or "dropped" in same[2]:
+        return same
     c = Collector(port=int(url.rsplit(":", 1)[1]))
     push(url, queue=queue)
     c.stop()
@@ -580,7 +651,7 @@ def full():
     return once_each(c, FILES[3:])
 
 
-check("a full queue drops its oldest, and says so", full)
+check("a full queue drops its oldest, and says so, but none for a profile that waits already", full)
 
 
 def refused():
@@ -792,6 +863,26 @@ def pyroscope():
     if set(sums) != {"bytes", "calls", "ticks"}:
         return f"{sums} {c.taken[0][0]}"
     return "".join(same_figures(sums[m], ONE, m) for m in sums)
+
+
+def labels():
+    c = Collector()
+    ours = "".join(map(chr, range(0x20, 0x7f))) + "\u00e9"
+    push(c, ONE, "--service", ours, "--attribute", "a-b.c/d_1=" + ours, way="pyroscope")
+    push(c, "two.austin", way="pyroscope")
+    c.stop()
+
+    def kept(others):
+        return "".join(t if t.isalnum() and t.isascii() or t in others else "_" * len(t.encode()) for t in ours)
+
+    names = [dict(urllib.parse.parse_qsl(r[0].split("?")[1]))["name"] for r in c.taken]
+    ours, first = kept("-._/"), kept(" -._/:@+()[]")
+    if not names[0].startswith(ours + "{") or not names[0].endswith("a_b_c_d_1=" + first + "}"):
+        return names
+    return "" if names[1] == "unknown{}" else names
+
+
+check("Pyroscope's names and labels have the characters that tallytree-push(1) says", labels)
 
 
 check("Pyroscope gets pprof's format, with the figures, the time and labels", pyroscope)

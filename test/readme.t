@@ -132,10 +132,10 @@ while ($shown =~ /^```console\n(.*?)^```/gms) {
 }
 ok($lines >= 15, 'README has lines to be run');
 # The lines of "What else", of "More commands" and of tallytree-report(1), with files of the names that are used there.
-# attach.t, top.t, serve.t, mpi.t, locks.t, machine.t and listing.t run the others.
+# attach.t, top.t, serve.t, mpi.t, locks.t, machine.t, listing.t and push.t run the others.
 my ($others) = $readme =~ /^## What else\n(.*?)^##/ms;
 my ($more) = "$tour_page\n##" =~ /^## More commands\n(.*?)^##/ms;
-my @others = map { s/ +#.*//r =~ s/^ +//r } grep { /^ *tallytree/ && !/PID|\.live|--by wait|PROGRAM|record -a|assembly/ }
+my @others = map { s/ +#.*//r =~ s/^ +//r } grep { /^ *tallytree/ && !/PID|\.live|--by wait|PROGRAM|record -a|assembly|URL/ }
     split /\n/, $others . $more . example('tallytree-report.1');
 my ($done, @told) = shell('for f in F a.tt b.tt recording node1/0 node2/0; do mkdir -p DIR $(dirname $f) && ' .
     './wordtree output=$f <LICENSE >log 2>&1 || exit; done', $tour);
