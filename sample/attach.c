@@ -46,7 +46,8 @@ enum {
     TABLES_MAX = 96 << 20, /* bytes of unwind tables; beyond it they are rebuilt */
     LABELS_MAX = 1024,
     ENDED = 64,
-    SETTLED = 2000000 /* ns: older events have been written */
+    ENDED_LATELY = 1000000000, /* ns: its number may be another one's after that */
+    SETTLED = 2000000          /* ns: older events have been written */
 };
 
 static const char idle_name[] = "[idle]", unknown_name[] = "[unattributed]",
@@ -61,7 +62,8 @@ struct process {
     char name[TT_NAME_SIZE];
     tt_block labels; /* of a machine: the process's labels; 0: not known */
     int is_wanted;
-    char *begun; /* owned: the program that it became, until it maps something */
+    int is_waker; /* it is not recorded, but has woken a thread that is */
+    char *begun;  /* owned: the program that it became, until it maps something */
     struct process *next;
 };
 
@@ -92,6 +94,7 @@ struct tt_attach {
     struct tt_kernel_waits waits;
     struct ended { /* a process that has ended: its end may wake another one soon */
         uint32_t pid;
+        uint64_t time;
         char name[TT_NAME_SIZE];
     } ended[ENDED];
     uint32_t ends;
@@ -343,6 +346,16 @@ static struct process *get_process(struct tt_attach *a, uint32_t pid)
     return p;
 }
 
+/* One whose own events are read. */
+static struct process *get_recorded(struct tt_attach *a, uint32_t pid)
+{
+    struct process *p = get_process(a, pid);
+
+    if (p)
+        p->is_waker = 0;
+    return p;
+}
+
 /* If a program ended at once, only the first 15 bytes of its file's name are known. */
 static int is_same_program(const char *a, const char *b)
 {
@@ -404,6 +417,7 @@ static void fork_process(struct tt_attach *a, uint32_t pid, uint32_t parent)
     memcpy(p->name, from->name, sizeof p->name);
     p->labels = from->labels;
     p->is_wanted = from->is_wanted;
+    p->is_waker = from->is_waker;
     if (from->python && (p->python = tt_python_copy(from->python)) != NULL)
         follow_python(a, p);
 }
@@ -551,7 +565,7 @@ static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct process *p = *process_slot(a, e->pid);
     const tt_block labels = p ? p->labels : 0;
-    const int is_wanted = p ? p->is_wanted : 0;
+    const int is_wanted = p ? p->is_wanted : 0, is_waker = p ? p->is_waker : 0;
     struct task *t;
 
     if (e->of.named.exec && a->options.is_machine)
@@ -572,15 +586,17 @@ static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
     (void)snprintf(p->name, sizeof p->name, "%s", e->of.named.name);
     p->labels = labels;
     p->is_wanted = is_wanted;
+    p->is_waker = is_waker;
     read_labels(a, p);
     p->begun = find_program(p);
 }
 
-static void note_end(struct tt_attach *a, const struct process *p)
+static void note_end(struct tt_attach *a, const struct process *p, uint64_t now)
 {
     struct ended *e = &a->ended[a->ends++ % ENDED];
 
     e->pid = p->pid;
+    e->time = now;
     memcpy(e->name, p->name, sizeof e->name);
 }
 
@@ -592,7 +608,7 @@ static void end_task(struct tt_attach *a, const struct tt_perf_event *e)
     if (e->tid != e->pid)
         return;
     if (p)
-        note_end(a, p);
+        note_end(a, p, e->time);
     drop_process(a, e->pid);
 }
 
@@ -845,7 +861,7 @@ static void charge(struct tt_attach *a, struct tt_thread *t, struct drawn d)
 /* A thread that began while events were opened may have two of them. */
 static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
 {
-    struct process *p = e->time < a->from ? NULL : get_process(a, e->pid);
+    struct process *p = e->time < a->from ? NULL : get_recorded(a, e->pid);
     const int is_kept = p && (!a->options.is_machine || p->is_wanted);
     struct task *t = is_kept ? get_task(a, p, e->tid) : NULL;
     struct tt_thread *thread;
@@ -992,7 +1008,7 @@ static void keep_waiter(struct tt_attach *a, struct process *p, struct task *t,
 /* A thread is about to wait.  Those of the kernel have no user code. */
 static void take_sleep(struct tt_attach *a, const struct tt_perf_event *e)
 {
-    struct process *p = e->time < a->from ? NULL : get_process(a, e->pid);
+    struct process *p = e->time < a->from ? NULL : get_recorded(a, e->pid);
     struct task *t = p && (!a->options.is_machine || p->is_wanted)
                          ? get_task(a, p, e->tid)
                          : NULL;
@@ -1019,18 +1035,19 @@ static tt_block kernel_thread(const struct tt_thread *t, const struct process *p
 }
 
 /* NULL: it has not ended lately. */
-static const struct ended *find_ended(const struct tt_attach *a, uint32_t pid)
+static const struct ended *find_ended(const struct tt_attach *a, uint32_t pid,
+                                      uint64_t now)
 {
     for (uint32_t i = 0; i < ENDED; i++)
-        if (a->ended[i].pid == pid)
+        if (a->ended[i].pid == pid && a->ended[i].time + ENDED_LATELY >= now)
             return &a->ended[i];
     return NULL;
 }
 
-static const char *name_of(const struct tt_attach *a, uint32_t pid,
-                           const struct process *p)
+static const char *name_of(const struct tt_attach *a, const struct process *p,
+                           const struct tt_perf_event *waking)
 {
-    const struct ended *e = p ? NULL : find_ended(a, pid);
+    const struct ended *e = p ? NULL : find_ended(a, waking->pid, waking->time);
 
     return p ? p->name : e ? e->name : unknown_name;
 }
@@ -1068,17 +1085,16 @@ static int keep_path(struct tt_attach *a, struct process *p, struct task *t,
     if (!is_exit && p && !p->regions.count && !e->of.sample.has_registers)
         whose = kernel_thread(t->thread, p);
     else if (e->pid != t->pid)
-        whose = named(t->thread, "process", name_of(a, e->pid, p));
+        whose = named(t->thread, "process", name_of(a, p, e));
     return tt_graft_path(h) && tt_steps_set(&t->off.waker, whose, &h->path) &&
            (!is_exit || tt_steps_add(&t->off.waker,
                                      tt_place_wait(t->thread->recording, "[exit]", 1)));
 }
 
+/* Is it here: did this thread do it, or an interrupt of the thread? */
 static void keep_waker(struct tt_attach *a, struct process *p, struct task *t,
-                       const struct tt_perf_event *e)
+                       const struct tt_perf_event *e, int is_here)
 {
-    const int is_here = !is_interrupt(a, e);
-
     if (is_here && p)
         find_user_stack(a, p, e);
     else
@@ -1093,21 +1109,32 @@ static void keep_waker(struct tt_attach *a, struct process *p, struct task *t,
     tt_busy_leave(&t->thread->busy);
 }
 
-/* A process that ends is not looked for again: it was forgotten at its end. */
+/* The process that wakes one of ours.  One that ends is not looked for again: it was
+ * forgotten at its end. */
+static struct process *get_waker(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct process *p = *process_slot(a, e->pid);
+
+    if (p || find_ended(a, e->pid, e->time) ||
+        tt_kernel_has(&a->waits, e->of.sample.kernel, e->of.sample.kernels,
+                      TT_KERNEL_EXIT))
+        return p;
+    p = get_process(a, e->pid);
+    if (p)
+        p->is_waker = 1;
+    return p;
+}
+
 static void take_waking(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct task *t = *task_slot(a, (uint32_t)e->of.sample.woken);
-    struct process *p;
+    int is_here;
 
     if (!t || !t->thread || e->time < a->from || !tt_off_cpu_is_woken(&t->off, e->time))
         return;
-    p = *process_slot(a, e->pid);
-    if (!p && !find_ended(a, e->pid) &&
-        !tt_kernel_has(&a->waits, e->of.sample.kernel, e->of.sample.kernels,
-                       TT_KERNEL_EXIT))
-        p = get_process(a, e->pid);
+    is_here = !is_interrupt(a, e);
     t->off.waker.count = 0;
-    keep_waker(a, p, t, e);
+    keep_waker(a, is_here ? get_waker(a, e) : NULL, t, e, is_here);
     tt_off_cpu_woken(&t->off, t->thread, e->time);
 }
 
@@ -1143,17 +1170,22 @@ static void take_loss(struct tt_attach *a, const struct tt_perf_event *e)
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
-/* Of the machine's other processes only those are followed that have woken one of ours. */
-static int is_foreign(struct tt_attach *a, const struct tt_perf_event *e)
+/* Of the machine's other processes only those are followed that have woken one of ours.
+ * The recorded ones report the same by their own events. */
+static int is_foreign(const struct process *p, const struct tt_perf_event *e)
 {
-    return e->source == (uint64_t)-1 && !a->options.is_machine &&
-           !*process_slot(a, e->kind == TT_PERF_FORKED ? e->of.forked.pid : e->pid);
+    return e->source == (uint64_t)-1 && !(p && p->is_waker);
 }
 
 static void take_record(struct tt_attach *a, const struct tt_perf_event *e)
 {
-    if (is_foreign(a, e))
+    struct process *p = *process_slot(a, e->kind == TT_PERF_FORKED ? e->of.forked.pid
+                                                                   : e->pid);
+
+    if (!a->options.is_machine && is_foreign(p, e))
         return;
+    if (p && e->source != (uint64_t)-1)
+        p->is_waker = 0;
     if (e->kind == TT_PERF_MAPPED)
         map_region(a, e);
     else if (e->kind == TT_PERF_NAMED)

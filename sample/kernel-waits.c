@@ -3,7 +3,6 @@
  * in. */
 #include "kernel-waits.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,14 +155,10 @@ static int by_start(const void *a, const void *b)
     return (x->role < y->role) - (x->role > y->role); /* of aliases, one with a role */
 }
 
-/* Most have no role: neighbours of these are one range. */
 static int add_function(struct tt_kernel_waits *k, uint64_t start, uint32_t role)
 {
-    const struct tt_kernel_range *last = k->count ? &k->range[k->count - 1] : NULL;
     struct tt_kernel_range *more;
 
-    if (last && !last->role && !role && last->start <= start)
-        return 0;
     if (k->count == k->room) {
         more = reallocarray(k->range, 2 * k->room + 256, sizeof *more);
         if (!more)
@@ -175,13 +170,27 @@ static int add_function(struct tt_kernel_waits *k, uint64_t start, uint32_t role
     return 0;
 }
 
-void tt_kernel_waits_load(struct tt_kernel_waits *k)
+/* Of aliases the first is kept.  Most functions have no role: neighbours of these are one
+ * range. */
+static void merge(struct tt_kernel_waits *k)
+{
+    size_t kept = 0;
+
+    qsort(k->range, k->count, sizeof *k->range, by_start);
+    for (size_t i = 0; i < k->count; i++) {
+        const struct tt_kernel_range *last = kept ? &k->range[kept - 1] : NULL;
+        if (!last || (last->start != k->range[i].start && last->role != k->range[i].role))
+            k->range[kept++] = k->range[i];
+    }
+    k->count = kept;
+}
+
+void tt_kernel_waits_read(struct tt_kernel_waits *k, FILE *f)
 {
     char line[512];
     unsigned long long start, seen = 0;
-    FILE *f = fopen("/proc/kallsyms", "re");
 
-    while (f && fgets(line, sizeof line, f)) {
+    while (fgets(line, sizeof line, f)) {
         char *end;
         start = strtoull(line, &end, 16);
         if (end == line || strlen(end) < 4 || !strchr("tTwW", end[1]))
@@ -191,12 +200,20 @@ void tt_kernel_waits_load(struct tt_kernel_waits *k)
         if (add_function(k, start, tt_kernel_role_of(end + 3)) != 0)
             break;
     }
-    if (f)
-        (void)fclose(f);
     if (!seen)
         k->count = 0;
     if (k->count)
-        qsort(k->range, k->count, sizeof *k->range, by_start);
+        merge(k);
+}
+
+void tt_kernel_waits_load(struct tt_kernel_waits *k)
+{
+    FILE *f = fopen("/proc/kallsyms", "re");
+
+    if (!f)
+        return;
+    tt_kernel_waits_read(k, f);
+    (void)fclose(f);
 }
 
 void tt_kernel_waits_free(struct tt_kernel_waits *k)
@@ -216,12 +233,7 @@ static uint32_t role_at(const struct tt_kernel_waits *k, uint64_t address)
         else
             high = middle;
     }
-    if (!low)
-        return TT_KERNEL_NONE;
-    low--;
-    while (low && k->range[low - 1].start == k->range[low].start) /* aliases */
-        low--;
-    return k->range[low].role;
+    return low ? k->range[low - 1].role : TT_KERNEL_NONE;
 }
 
 static uint64_t address_at(const uint64_t *chain, uint32_t i)

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum tt_kernel_role {
     TT_KERNEL_NONE,
@@ -23,8 +24,10 @@ struct tt_kernel_waits { /* all zero: no function is known */
     size_t count, room;
 };
 
-/* Reads the kernel's functions; users that may not see their addresses get none. */
+/* Reads the kernel's functions; users that may not see their addresses get none.  The lines
+ * of the file, as of /proc/kallsyms, may be in any order. */
 void tt_kernel_waits_load(struct tt_kernel_waits *);
+void tt_kernel_waits_read(struct tt_kernel_waits *, FILE *);
 void tt_kernel_waits_free(struct tt_kernel_waits *);
 
 /* The name of the wait, "[waits: pipe of]", by the innermost function that is known; NULL:

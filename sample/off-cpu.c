@@ -11,8 +11,9 @@
 #include "descent.h"
 #include "places.h"
 
-/* A waking may be a moment before the switch that it ends, by another processor as the thread
- * is about to leave its own; and by that one's clock a moment after the switch that follows. */
+/* Clocks of processors differ: a waking may be a moment before the switch that it ends, or
+ * after the one that follows.  Of a thread that still runs when it is read, it is not known to
+ * end a wait. */
 enum { NEAR = 1000000 /* ns */ };
 
 static struct {
@@ -178,7 +179,7 @@ void tt_off_cpu_in(struct tt_off_cpu *o, struct tt_thread *t, uint64_t now)
 
 int tt_off_cpu_is_woken(const struct tt_off_cpu *o, uint64_t now)
 {
-    return !o->is_ignored && (!o->in || now <= o->in + NEAR);
+    return o->out && !o->is_ignored && (!o->in || now <= o->in + NEAR);
 }
 
 void tt_off_cpu_woken(struct tt_off_cpu *o, struct tt_thread *t, uint64_t now)

@@ -567,3 +567,30 @@ TEST(the_innermost_known_function_counts)
     CHECK(!tt_kernel_wait(&k, both, 1) && !tt_kernel_wait(&k, both, 0));
     CHECK(!tt_kernel_has(&k, both, 3, TT_KERNEL_EXIT));
 }
+
+/* Symbols of modules are not in the order of addresses. */
+TEST(functions_of_the_kernel_are_found_in_any_order)
+{
+    static char lines[] = "0000000000001000 T first\n"
+                          "0000000000005000 t third\n"
+                          "0000000000004000 t other\t[one]\n"
+                          "0000000000003000 t pipe_read\t[module]\n"
+                          "0000000000003000 t alias\t[module]\n"
+                          "0000000000003800 d pipe_data\n"
+                          "0000000000007000 t do_exit\n";
+    struct tt_kernel_waits k = {NULL, 0, 0};
+    const uint64_t inside[] = {0x3fff}, before[] = {0x2fff}, after[] = {0x4000},
+                   far[] = {0x6000}, ends[] = {0x7000};
+    FILE *f = fmemopen(lines, sizeof lines - 1, "r");
+
+    CHECK(f != NULL);
+    if (!f)
+        return;
+    tt_kernel_waits_read(&k, f);
+    fclose(f);
+    CHECK_STR(tt_kernel_wait(&k, inside, 1), "[waits: pipe of]");
+    CHECK(!tt_kernel_wait(&k, before, 1) && !tt_kernel_wait(&k, after, 1));
+    CHECK(!tt_kernel_wait(&k, far, 1) && tt_kernel_has(&k, ends, 1, TT_KERNEL_EXIT));
+    CHECK_INT(k.count, 4);
+    tt_kernel_waits_free(&k);
+}
