@@ -611,7 +611,8 @@ static int refuse_linked(const struct record *r, const char *reason)
 {
     if (r->wall)
         tt_complain("record: --wall needs the preload library, which cannot be loaded: "
-                    "%s; --counter context-switches shows where threads stop running",
+                    "%s; as root, --locks records waits from outside, and --counter "
+                    "context-switches shows where threads stop running",
                     reason);
     else
         tt_complain("record: '--%s' works only in-process: %s", r->linked, reason);

@@ -577,8 +577,8 @@ static int add_processors(struct tt_perf *e, const struct tt_perf_options *o)
     return error;
 }
 
-/* Whoever wakes a recorded thread may be of another process, whose mappings are then wanted,
- * too.  Of a machine they are known. */
+/* The thread that wakes a recorded one may be of another process, whose mappings are then
+ * wanted, too.  Of a machine they are known. */
 static int add_wakings(struct tt_perf *e, const struct tt_perf_options *o)
 {
     const size_t first = e->events;

@@ -128,7 +128,7 @@ try "a program whose first thread goes first ends with its last" leaves
 refused()
 {
     "$tallytree" record --wall -p $$ 2>"$tmp/err"
-    [ $? = 125 ] && grep -e "--wall needs the preload library, which cannot be loaded: .*--counter context-switches" "$tmp/err"
+    [ $? = 125 ] && grep -e "--wall needs the preload library, which cannot be loaded: .*--locks records waits.*--counter context-switches" "$tmp/err"
 }
 try "it is refused of a process that runs already" refused
 
