@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "complain.h"
@@ -227,15 +228,22 @@ static int queue_profile(struct pushing *x, const struct tt_profile *p, uint64_t
     return error;
 }
 
+/* What became of a file. */
+enum outcome {
+    QUEUED,    /* it waits, or was sent before */
+    UNUSABLE,  /* it cannot be read, or the server's format has no place for it */
+    NOT_QUEUED /* the disk is full, or there is no memory: it may be tried again */
+};
+
 /* Pushes that were dropped are a part of paths, as in exports. */
-static int queue_file(struct pushing *x, char *path)
+static enum outcome queue_file(struct pushing *x, char *path)
 {
     struct tt_filtered shown;
     struct tt_input in;
-    int error = tt_input_open(&in, &path, 1, 0);
+    int error = tt_input_open(&in, &path, 1, 0), is_kept = 0;
 
     if (error)
-        return error;
+        return error == -TT_ERR_MEMORY ? NOT_QUEUED : UNUSABLE;
     error = tt_profile_check(&in.profile);
     if (error) {
         tt_complain("%s: %s", path, in.profile.error);
@@ -243,10 +251,13 @@ static int queue_file(struct pushing *x, char *path)
         tt_complain("push: %s", tt_error_text(error));
     } else {
         error = queue_profile(x, shown.profile, written_at(path));
+        is_kept = error == -TT_ERR_FILE;
         tt_filter_close(&shown, &tt_scratch);
     }
     tt_input_close(&in);
-    return error < 0 ? error : 0;
+    if (error >= 0)
+        return QUEUED;
+    return is_kept || error == -TT_ERR_MEMORY ? NOT_QUEUED : UNUSABLE;
 }
 
 static int push_files(struct pushing *x, char *const *paths, int count)
@@ -257,7 +268,7 @@ static int push_files(struct pushing *x, char *const *paths, int count)
 
     file = list.file.item;
     for (size_t i = 0; !error && i < list.file.count; i++) {
-        if (queue_file(x, file[i].path) != 0)
+        if (queue_file(x, file[i].path) != QUEUED)
             x->unread++;
         if (!x->sender.failed.count) /* or else each one would be looked at, each time */
             error = tt_sender_send(&x->sender, 0);
@@ -270,56 +281,109 @@ static int push_files(struct pushing *x, char *const *paths, int count)
 
 enum {
     PERIOD = 1, /* seconds between two readings of the folder */
-    LAST = 3000 /* ms of patience in the end */
+    LAST = 3000 /* ms in the end */
+};
+
+/* Puts one into the queue.  What cannot be queued, or is gone, is not taken: 0.  Several such
+ * failures in a row are said once. */
+static int take_profile(struct pushing *x, struct tt_follow *f, char *path, int *is_stuck)
+{
+    char text[1000];
+    struct tt_complaints former = {NULL, 0};
+    enum outcome outcome;
+
+    if (*is_stuck)
+        former = tt_complain_into((struct tt_complaints){text, sizeof text});
+    outcome = queue_file(x, path);
+    if (*is_stuck)
+        (void)tt_complain_into(former);
+    *is_stuck = outcome == NOT_QUEUED;
+    if (*is_stuck || (outcome == UNUSABLE && access(path, F_OK) != 0))
+        return 0;
+    if (outcome == UNUSABLE)
+        x->unread++;
+    tt_follow_took(f);
+    return 1;
+}
+
+/* What follows a chain has failed, and has said so. */
+struct trouble {
+    int is_stuck;   /* nothing more can be queued */
+    int is_waiting; /* the server does not take it */
 };
 
 /* Sends what is new, and what waits.  The first failure of several is said. */
 static int follow_once(struct pushing *x, struct tt_follow *f, int is_last,
-                       int *has_failed)
+                       struct trouble *t)
 {
     char path[PATH_MAX];
-    int error = 0, more;
+    int error, waits;
 
-    while ((more = tt_follow_next(f, path))) {
+    while (tt_follow_next(f, path)) {
         tt_sender_renew(&x->sender);
-        if (queue_file(x, path) != 0)
-            x->unread++;
-        tt_follow_took(f);
+        if (!take_profile(x, f, path, &t->is_stuck))
+            break;
     }
     error = tt_sender_send(&x->sender, is_last);
     if (error)
         return error;
-    more = tt_sender_waiting(&x->sender) != 0;
-    if (more && !*has_failed)
+    waits = tt_sender_waiting(&x->sender) != 0;
+    if (waits && !t->is_waiting)
         tt_complain("push: %s: %s; profiles wait in %s", x->sender.url, x->sender.reason,
                     x->sender.queue.folder);
-    *has_failed = more;
+    t->is_waiting = waits;
     return 0;
 }
 
-/* Until a signal ends it; what is there then is sent, or waits. */
-static int follow(struct pushing *x)
+/* Waits until the queue is this process's again, or the time is over: 0. */
+static int await_queue(struct pushing *x)
+{
+    const struct timespec pause = {0, 50000000};
+    int has_it;
+
+    while (!(has_it = tt_queue_return(&x->sender.queue)) &&
+           !tt_sender_has_ended(&x->sender))
+        (void)nanosleep(&pause, NULL);
+    return has_it;
+}
+
+/* Lets others have the queue for a period, or longer as long as they do; 1: a signal came. */
+static int pause_following(struct pushing *x, const sigset_t *ends)
 {
     const struct timespec period = {PERIOD, 0};
+    int is_over;
+
+    tt_queue_leave(&x->sender.queue);
+    do
+        is_over = sigtimedwait(ends, NULL, &period) > 0;
+    while (!is_over && !tt_queue_return(&x->sender.queue));
+    return is_over;
+}
+
+/* Until a signal ends it; what is there then is sent, or waits.  A second signal ends it at
+ * once. */
+static int follow(struct pushing *x)
+{
     struct tt_follow f;
+    struct trouble t = {0};
     sigset_t ends;
-    int error = tt_follow_open(&f, x->chain, x->sender.queue.folder), has_failed = 0,
-        is_over = 0;
+    int error = tt_follow_open(&f, x->chain, x->sender.queue.folder);
 
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGHUP);
     (void)sigprocmask(SIG_BLOCK, &ends, NULL);
-    while (!error) {
-        error = follow_once(x, &f, is_over, &has_failed);
-        if (is_over)
+    x->sender.follows = 1;
+    while (!error && !(error = follow_once(x, &f, 0, &t)))
+        if (pause_following(x, &ends))
             break;
-        tt_queue_leave(&x->sender.queue);
-        is_over = sigtimedwait(&ends, NULL, &period) > 0;
-        if (is_over && x->sender.patience > LAST)
-            x->sender.patience = LAST;
-        tt_queue_return(&x->sender.queue);
+    if (!error) {
+        tt_sender_end_in(&x->sender, LAST);
+        (void)sigprocmask(SIG_UNBLOCK, &ends, NULL);
+        if (await_queue(x))
+            error = follow_once(x, &f, 1, &t);
+        x->unread += t.is_stuck != 0;
     }
     tt_follow_close(&f);
     return error;

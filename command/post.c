@@ -80,19 +80,26 @@ static void *list_headers(struct tt_poster *p, const char *const *header)
     return NULL;
 }
 
+/* In ms. */
+static void set_timeout(struct tt_poster *p, uint64_t most)
+{
+    const uint64_t ms = p->o->timeout < most ? p->o->timeout : most;
+    const long timeout = ms < INT_MAX ? (long)ms : INT_MAX;
+
+    (void)p->curl->easy_setopt(p->handle, TT_CURL_TIMEOUT_MS, timeout);
+    (void)p->curl->easy_setopt(p->handle, TT_CURL_CONNECTTIMEOUT_MS, timeout);
+}
+
 static void set_options(struct tt_poster *p, const char *url, const void *body,
                         size_t size, void *list, struct tt_answer *a)
 {
     const struct tt_curl *c = p->curl;
     void *h = p->handle;
-    const long timeout = p->o->timeout < INT_MAX ? (long)p->o->timeout : INT_MAX;
 
     (void)c->easy_setopt(h, TT_CURL_URL, url);
     (void)c->easy_setopt(h, TT_CURL_PROTOCOLS, (long)(TT_CURL_HTTP | TT_CURL_HTTPS));
     (void)c->easy_setopt(h, TT_CURL_FOLLOWLOCATION, 0L);
     (void)c->easy_setopt(h, TT_CURL_NOSIGNAL, 1L);
-    (void)c->easy_setopt(h, TT_CURL_TIMEOUT_MS, timeout);
-    (void)c->easy_setopt(h, TT_CURL_CONNECTTIMEOUT_MS, timeout);
     (void)c->easy_setopt(h, TT_CURL_USERAGENT, "tallytree/" TT_VERSION);
     (void)c->easy_setopt(h, TT_CURL_ERRORBUFFER, p->error);
     (void)c->easy_setopt(h, TT_CURL_HTTPHEADER, list);
@@ -161,7 +168,7 @@ static enum tt_posted judge_status(long status, struct tt_answer *a)
 }
 
 enum tt_posted tt_post(struct tt_poster *p, const char *url, const char *const *header,
-                       const void *body, size_t size, struct tt_answer *a)
+                       const void *body, size_t size, uint64_t most, struct tt_answer *a)
 {
     void *list = list_headers(p, header);
     int64_t after = 0;
@@ -175,6 +182,7 @@ enum tt_posted tt_post(struct tt_poster *p, const char *url, const char *const *
     }
     p->error[0] = '\0';
     set_options(p, url, body, size, list, a);
+    set_timeout(p, most);
     error = p->curl->easy_perform(p->handle);
     if (!error) {
         (void)p->curl->easy_getinfo(p->handle, TT_CURL_RESPONSE_CODE, &status);

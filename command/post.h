@@ -35,8 +35,9 @@ struct tt_poster;
 struct tt_poster *tt_poster_new(const char *command, const struct tt_post_options *);
 void tt_poster_free(struct tt_poster *);
 
-/* Sends a body with more headers, up to a NULL, and waits for the answer. */
+/* Sends a body with more headers, up to a NULL, and waits for the answer, for `most` ms at
+ * most. */
 enum tt_posted tt_post(struct tt_poster *, const char *url, const char *const *header,
-                       const void *body, size_t size, struct tt_answer *);
+                       const void *body, size_t size, uint64_t most, struct tt_answer *);
 
 #endif

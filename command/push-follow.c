@@ -6,13 +6,18 @@
  *
  * Several profiles get their names at the same time, so a later one may be there first: what was
  * taken is a list of times, a line each of a file beside the queue.  Times that no file of the
- * chain can have any more are left out. */
+ * chain can have any more are left out.
+ *
+ * What was merged while nobody followed may have been taken in part; the rest is not sent, which
+ * is complained of.  Time between two parts that were taken is no such rest: files follow each
+ * other, so the recorder was away. */
 #include "push-follow.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "complain.h"
@@ -50,14 +55,49 @@ int tt_follow_open(struct tt_follow *f, const char *folder, const char *queue)
 
 void tt_follow_close(struct tt_follow *f) { tt_vector_fini(&f->span); }
 
-static int is_taken(const struct tt_follow *f, struct tt_dates s)
+/* Was any of its time taken?  Then from when, and until when. */
+static int is_taken(const struct tt_follow *f, struct tt_dates s, struct tt_dates *taken)
 {
     const struct tt_dates *span = f->span.item;
 
-    for (size_t i = f->span.count; i-- > 0;)
-        if (s.from < span[i].to && span[i].from < s.to)
-            return 1;
-    return 0;
+    *taken = (struct tt_dates){s.to, s.from};
+    for (size_t i = 0; i < f->span.count; i++) {
+        if (s.from >= span[i].to || span[i].from >= s.to)
+            continue;
+        taken->from = span[i].from < taken->from ? span[i].from : taken->from;
+        taken->to = span[i].to > taken->to ? span[i].to : taken->to;
+    }
+    return taken->from < taken->to;
+}
+
+/* Complains of a time that is not sent, if there is any. */
+static void complain_of(const char *path, uint64_t from, uint64_t to)
+{
+    const time_t seconds = (time_t)(from / 1000);
+    char date[32];
+    struct tm t;
+
+    if (from >= to)
+        return;
+    (void)gmtime_r(&seconds, &t);
+    (void)strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &t);
+    tt_complain("push: %s: its %llu.%03u s from %s are not sent, because another part of "
+                "it was: 'tallytree push' with this file sends it whole",
+                path, (unsigned long long)((to - from) / 1000),
+                (unsigned)((to - from) % 1000), date);
+}
+
+/* The rest of f->next is not sent. */
+static void leave_rest(struct tt_follow *f)
+{
+    struct tt_dates taken;
+    char path[PATH_MAX];
+
+    (void)is_taken(f, f->next, &taken);
+    tt_chain_name(path, sizeof path, f->folder, f->next);
+    complain_of(path, f->next.from, taken.from);
+    complain_of(path, taken.to, f->next.to);
+    tt_follow_took(f);
 }
 
 /* Drops times before this one. */
@@ -72,30 +112,52 @@ static void forget_before(struct tt_follow *f, uint64_t first)
     f->span.count = kept;
 }
 
+/* How much of a file's time is new? */
+enum novelty { NOTHING, PART, ALL };
+
+static enum novelty novelty_of(const struct tt_follow *f, struct tt_dates s)
+{
+    struct tt_dates taken;
+
+    if (!is_taken(f, s, &taken))
+        return ALL;
+    return taken.from > s.from || taken.to < s.to ? PART : NOTHING;
+}
+
+/* The earliest one; of several, the one with the most. */
+static int is_before(struct tt_dates a, struct tt_dates b)
+{
+    return a.from < b.from || (a.from == b.from && a.to > b.to);
+}
+
 int tt_follow_next(struct tt_follow *f, char path[PATH_MAX])
 {
     DIR *d = opendir(f->folder);
     const struct dirent *e;
     struct tt_dates s;
     uint64_t first = UINT64_MAX;
-    int found = 0;
+    enum novelty most = NOTHING;
 
     while (d && (e = readdir(d))) {
+        enum novelty n;
         if (!tt_chain_span(e->d_name, &s))
             continue;
+        n = novelty_of(f, s);
         first = s.from < first ? s.from : first;
-        if (is_taken(f, s) || (found && s.from >= f->next.from))
+        if (n == NOTHING || n < most || (n == most && !is_before(s, f->next)))
             continue;
         f->next = s;
-        found = 1;
+        most = n;
     }
     if (d)
         (void)closedir(d);
     if (first != UINT64_MAX)
         forget_before(f, first);
-    if (found)
+    if (most == PART)
+        leave_rest(f);
+    if (most == ALL)
         tt_chain_name(path, PATH_MAX, f->folder, f->next);
-    return found;
+    return most == ALL;
 }
 
 void tt_follow_took(struct tt_follow *f)

@@ -19,7 +19,8 @@ struct tt_follow {
 int tt_follow_open(struct tt_follow *, const char *folder, const char *queue);
 void tt_follow_close(struct tt_follow *);
 
-/* Finds the earliest profile whose time was not taken: 1, and its path; 0: there is none. */
+/* Finds the earliest profile whose time was not taken, of several the one with the most: 1, and
+ * its path; 0: there is none.  Then it complains of one whose time was taken in part. */
 int tt_follow_next(struct tt_follow *, char path[PATH_MAX]);
 /* It is taken: the same time will not be found again, here or after a restart. */
 void tt_follow_took(struct tt_follow *);

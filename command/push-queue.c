@@ -356,11 +356,12 @@ int tt_queue_open(struct tt_queue *q, const char *base, const char *way, const c
 
 void tt_queue_leave(const struct tt_queue *q) { (void)flock(q->lock, LOCK_UN); }
 
-void tt_queue_return(struct tt_queue *q)
+int tt_queue_return(struct tt_queue *q)
 {
-    while (flock(q->lock, LOCK_EX) != 0 && errno == EINTR)
-        continue;
+    if (flock(q->lock, LOCK_EX | LOCK_NB) != 0)
+        return 0;
     look_around(q);
+    return 1;
 }
 
 void tt_queue_close(struct tt_queue *q)

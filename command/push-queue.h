@@ -27,9 +27,9 @@ int tt_queue_open(struct tt_queue *, const char *base, const char *way, const ch
                   uint64_t most);
 void tt_queue_close(struct tt_queue *);
 
-/* Lets other processes have the folder for a while, or waits until it is this one's again. */
+/* Lets other processes have the folder for a while; or has it again: 0: another one has it. */
 void tt_queue_leave(const struct tt_queue *);
-void tt_queue_return(struct tt_queue *);
+int tt_queue_return(struct tt_queue *);
 
 /* Was this one sent? */
 int tt_queue_was_sent(const struct tt_queue *, const char *name);

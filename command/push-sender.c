@@ -7,6 +7,7 @@
  * A file of the queue is a line with the query, and the body. */
 #include "push-sender.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,7 +124,7 @@ static int make_room(struct tt_sender *s, uint64_t size)
     if (s->queue.size + size <= s->queue.most)
         return 0;
     tt_vector_init(&list, NULL, sizeof(struct tt_queued));
-    error = tt_sender_send(s, 1);
+    error = tt_sender_send(s, !s->follows);
     if (!error)
         error = tt_queue_list(&s->queue, &list);
     if (!error)
@@ -180,6 +181,25 @@ size_t tt_sender_waiting(struct tt_sender *s)
 
 /* ── Sending ──────────────────────────────────────────────────────────────────────── */
 
+void tt_sender_end_in(struct tt_sender *s, uint64_t ms)
+{
+    s->end = now() + ms * MS;
+    if (!s->reason[0])
+        (void)snprintf(s->reason, sizeof s->reason, "the time to send them is over");
+}
+
+int tt_sender_has_ended(const struct tt_sender *s) { return s->end && now() >= s->end; }
+
+/* ms until the end. */
+static uint64_t time_left(const struct tt_sender *s)
+{
+    const uint64_t t = now();
+
+    if (!s->end)
+        return UINT64_MAX;
+    return t < s->end ? (s->end - t) / MS + 1 : 1;
+}
+
 static enum tt_posted post_one(struct tt_sender *s, const char *bytes, size_t size,
                                struct tt_answer *a)
 {
@@ -192,7 +212,8 @@ static enum tt_posted post_one(struct tt_sender *s, const char *bytes, size_t si
                          (int)(end - bytes), bytes) >= sizeof url)
         return TT_POST_REFUSED;
     end++;
-    return tt_post(s->poster, url, s->way->header, end, size - (size_t)(end - bytes), a);
+    return tt_post(s->poster, url, s->way->header, end, size - (size_t)(end - bytes),
+                   time_left(s), a);
 }
 
 /* The server has it: notes that, and what it says. */
@@ -227,12 +248,24 @@ static void note_failure(struct tt_sender *s, const struct tt_answer *a)
     s->pause = s->pause * 2 < LONGEST_PAUSE ? s->pause * 2 : LONGEST_PAUSE;
 }
 
+/* One that follows has the signals blocked that end it, and looks at them between requests. */
+static int is_asked_to_end(const struct tt_sender *s)
+{
+    sigset_t came;
+
+    return s->follows && sigpending(&came) == 0 &&
+           (sigismember(&came, SIGINT) == 1 || sigismember(&came, SIGTERM) == 1 ||
+            sigismember(&came, SIGHUP) == 1);
+}
+
 /* May the next attempt be waited for? */
 static int waits(struct tt_sender *s, int patient)
 {
+    if (tt_sender_has_ended(s) || is_asked_to_end(s))
+        return 0;
     if (now() >= s->next)
         return 1;
-    if (!patient || s->next > s->deadline)
+    if (!patient || s->next > (s->end ? s->end : s->deadline))
         return 0;
     wait_until(s->next);
     return 1;

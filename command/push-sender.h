@@ -20,6 +20,8 @@ struct tt_sender {
     const char *command_url; /* borrowed: as the user gave it */
     char url[4096];
     uint64_t patience; /* ms without success */
+    int follows;       /* adding does not wait for the server */
+    uint64_t end; /* ns of the monotonic clock: no attempt is made later; 0: any time */
     struct tt_queue queue;
     struct tt_poster *poster; /* owned */
     uint64_t next,
@@ -43,6 +45,11 @@ int tt_sender_add(struct tt_sender *, const char *name, const char *query,
 
 /* Sends what waits; without `patient`, only what can be sent at once. */
 int tt_sender_send(struct tt_sender *, int patient);
+
+/* Nothing is tried any more after so many ms. */
+void tt_sender_end_in(struct tt_sender *, uint64_t ms);
+/* Is that time over? */
+int tt_sender_has_ended(const struct tt_sender *);
 
 /* What failed in this run may be tried again, as in a new one. */
 void tt_sender_renew(struct tt_sender *);

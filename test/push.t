@@ -9,6 +9,7 @@ import gzip
 import http.server
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -769,6 +770,139 @@ def follower_waits():
 
 
 check("a follower tries again, and lets others use its queue", follower_waits)
+
+
+def follow(c, chain, queue, *arguments, **how):
+    """A follower of a new or old folder."""
+    os.makedirs(f"{TMP}/{chain}", exist_ok=True)
+    return start(TALLYTREE, "push", "--otlp", c.url, "--queue", queue, *WAITS, *arguments, "--follow", f"{TMP}/{chain}",
+                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **how)
+
+
+def add_to(chain, path, minute, seconds=60):
+    """It appears whole."""
+    os.makedirs(f"{TMP}/{chain}", exist_ok=True)
+    shutil.copy(path, TMP + "/part")
+    os.rename(TMP + "/part", f"{TMP}/{chain}/chain.20260101T00{minute:02}00.000Z+{seconds}.000s.tt")
+
+
+def ended(child):
+    child.send_signal(signal.SIGTERM)
+    return child.communicate(timeout=300)
+
+
+def follower_is_stuck():
+    """A limit on the size of files is like a full disk, and is lifted."""
+    c, queue = Collector(), fresh()
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (200, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
+
+    add_to("stuck", ONE, 0)
+    child = follow(c, "stuck", queue, preexec_fn=limit, restore_signals=False)
+    line = child.stderr.readline()
+    if "File too large" not in line or c.taken:
+        return line
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(child.pid, resource.RLIMIT_FSIZE, (most, most))
+    await_taken(c, 1)
+    said = ended(child)
+    c.stop()
+    return once_each(c, [ONE]) if (child.returncode, *said) == (0, "sent 1, waiting 0\n", "") else said
+
+
+check("what a follower cannot queue is tried again, and said once", follower_is_stuck)
+
+
+def partly_taken():
+    """Minutes 0 and 1 are sent; then 0 to 3 are merged while nobody follows.  A gap between is no loss."""
+    c, queue = Collector(), fresh()
+    for path, n in zip(FILES, (0, 1, 10, 12)):
+        add_to("merged", path, n)
+    child = follow(c, "merged", queue)
+    await_taken(c, 4)
+    first = ended(child)
+    shutil.rmtree(TMP + "/merged")
+    add_to("merged", FILES[4], 0, 240)
+    add_to("merged", FILES[4], 10, 180)
+    child = follow(c, "merged", queue)
+    line = child.stderr.readline()
+    add_to("merged", FILES[5], 20)
+    await_taken(c, 5)
+    last = ended(child)
+    c.stop()
+    if "+240.000s.tt: its 120.000 s from 2026-01-01 00:02:00 UTC are not sent" not in line:
+        return line
+    if first != ("sent 4, waiting 0\n", "") or last != ("sent 1, waiting 0\n", ""):
+        return f"{first} {last} {len(c.taken)}"
+    return once_each(c, FILES[:4] + FILES[5:])
+
+
+check("a follower says which time of a merged profile is not sent", partly_taken)
+
+
+def largest_first():
+    c = Collector()
+    for n, seconds in ((0, 60), (0, 240), (1, 60), (0, 120)):
+        add_to("large", FILES[3] if seconds == 240 else ONE, n, seconds)
+    child = follow(c, "large", fresh())
+    await_taken(c, 1)
+    said = ended(child)
+    c.stop()
+    return once_each(c, [FILES[3]]) if said == ("sent 1, waiting 0\n", "") else said
+
+
+check("of profiles that begin together, a follower sends the one with the most time", largest_first)
+
+
+def follower_ends():
+    """The server takes nothing any more; the request's own time of 60 s is cut."""
+    c = Collector("429 2", *["hang"] * 9)
+    add_to("last", ONE, 0)
+    child = follow(c, "last", fresh())
+    wait_for(lambda: c.asked)
+    said = ended(child)
+    c.stop()
+    return "" if child.returncode == 2 and said[0] == "sent 0, waiting 1\n" else f"{child.returncode} {said}"
+
+
+def ends_at_once():
+    """By a second signal; one that comes too early or too late is as none."""
+    for n in range(5):
+        c = Collector(*["429 2"] * 9)
+        add_to(f"second{n}", ONE, 0)
+        child = follow(c, f"second{n}", fresh())
+        wait_for(lambda c=c: c.asked)
+        while child.poll() is None:
+            child.send_signal(signal.SIGTERM)
+            time.sleep(0.02)
+        c.stop()
+        if child.returncode == -signal.SIGTERM:
+            return ""
+    return child.returncode
+
+
+check("a follower that is to end waits no longer than a few seconds", follower_ends)
+check("and ends at once by a second signal", ends_at_once)
+
+
+def follower_is_full():
+    """It does not wait for the server to make room, which would be a minute here."""
+    queue, url = fresh(), nowhere()
+    push(url, ONE, "--patience", "1s", queue=queue)
+    size = os.stat(waiting_in(queue)[0]).st_size
+    shutil.rmtree(queue)
+    c = Collector(*["429 10000"] * 9)
+    for n in range(4):
+        add_to("full", FILES[n], n)
+    child = follow(c, "full", queue, "--queue-size", str(int(size * 2.5)), "--patience", "100000s")
+    wait_for(lambda: c.asked)
+    said = ended(child)
+    c.stop()
+    return "" if said[0] == "sent 0, waiting 2\n" and "oldest 2 profiles were dropped" in said[1] else said
+
+
+check("a follower whose queue is full drops the oldest at once", follower_is_full)
 
 
 def recorder():
