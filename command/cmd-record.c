@@ -477,6 +477,8 @@ static int check_output(struct record *r)
         return complain_of_chain("a folder with --interval: -o FOLDER");
     if (r->run.argv[0] || (!r->is_machine && !r->pids.count))
         return complain_of_chain("-a or -p with --interval, and no program");
+    if (r->push && tt_continuous_can_push(r->push) != 0)
+        return -TT_ERR_OPTION;
     c->keep = c->keep ? c->keep : DEFAULT_KEEP;
     return c->keep >= c->interval
                ? 0

@@ -32,10 +32,13 @@
 #include "clock.h"
 #include "command.h"
 #include "complain.h"
+#include "curl-library.h"
 #include "launch.h"
 #include "layout.h"
 #include "live-snapshot.h"
 #include "load.h"
+#include "post.h"
+#include "push-sender.h"
 
 enum {
     MOST = 6, /* intervals that wait for their names; then the last one goes on */
@@ -386,6 +389,17 @@ static void lose_current(struct continuous *c, int status)
     c->has_profiles = 1;
 }
 
+/* At the end, it has said itself what it could not send. */
+static void lose_pusher(struct continuous *c, int status)
+{
+    c->pushing = 0;
+    if (!c->is_over)
+        tt_complain("record: 'tallytree push' has ended with %s %d; the next interval "
+                    "starts it again",
+                    WIFSIGNALED(status) ? "signal" : "status",
+                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
 static void reap(struct continuous *c)
 {
     int status, i;
@@ -395,7 +409,7 @@ static void reap(struct continuous *c)
         if (pid == c->tending) {
             c->tending = 0;
         } else if (pid == c->pushing) {
-            c->pushing = 0;
+            lose_pusher(c, status);
         } else if (pid == c->current.pid) {
             lose_current(c, status);
         } else if ((i = find_ending(c, pid)) >= 0) {
@@ -497,33 +511,40 @@ static void begin_again(struct continuous *c)
         set_boundary(c);
 }
 
-static void supervise(struct continuous *c)
-{
-    while (!c->is_over) {
-        if (!c->current.pid)
-            begin_again(c);
-        else if (tt_clock_monotonic() >= c->end)
-            c->is_over = 1;
-        else if (tt_clock_monotonic() >= c->boundary)
-            hand_over(c);
-        else
-            wait_until(c, c->boundary < c->end ? c->boundary : c->end);
-        start_tending(c);
-    }
-}
-
 /* ── Sending ──────────────────────────────────────────────────────────────────────── */
 
 /* "pyroscope:URL", or the URL of an OpenTelemetry collector. */
-static void become_pusher(const struct continuous *c)
+static const char *url_of(const char *address, int *is_pyroscope)
 {
     static const char pyroscope[] = "pyroscope:";
-    const char *url = c->options->push;
-    const int is_other = strncmp(url, pyroscope, sizeof pyroscope - 1) == 0;
 
-    (void)execl(
-        "/proc/self/exe", "tallytree", "push", is_other ? "--pyroscope" : "--otlp",
-        is_other ? url + sizeof pyroscope - 1 : url, "--follow", c->folder, (char *)NULL);
+    *is_pyroscope = strncmp(address, pyroscope, sizeof pyroscope - 1) == 0;
+    return *is_pyroscope ? address + sizeof pyroscope - 1 : address;
+}
+
+int tt_continuous_can_push(const char *address)
+{
+    int is_pyroscope,
+        error = tt_sender_check("record: '--push'", url_of(address, &is_pyroscope));
+
+    if (error)
+        return error;
+    if (tt_curl_is_there())
+        return 0;
+    tt_poster_lacks_curl("record");
+    return -TT_ERR_STATE;
+}
+
+/* Ctrl-C is for this process alone: the pusher has to send the last profile. */
+static void become_pusher(const struct continuous *c)
+{
+    int is_pyroscope;
+    const char *url = url_of(c->options->push, &is_pyroscope);
+
+    (void)setpgid(0, 0);
+    (void)execl("/proc/self/exe", "tallytree", "push",
+                is_pyroscope ? "--pyroscope" : "--otlp", url, "--follow", c->folder,
+                (char *)NULL);
     tt_complain("record: /proc/self/exe: %s", strerror(errno));
     _exit(TT_EXIT_FAILED);
 }
@@ -531,7 +552,7 @@ static void become_pusher(const struct continuous *c)
 /* Recorders do not wait for it: it reads the folder by itself. */
 static void start_pushing(struct continuous *c)
 {
-    if (!c->options->push)
+    if (!c->options->push || c->pushing)
         return;
     c->pushing = make_child(SIGTERM);
     if (c->pushing == 0)
@@ -545,6 +566,7 @@ static void finish_pushing(struct continuous *c)
 {
     const uint64_t late = tt_clock_monotonic() + PUSHED_WITHIN * 1000000000ull;
 
+    start_pushing(c); /* if it has ended */
     if (c->pushing)
         (void)kill(c->pushing, SIGTERM);
     while (c->pushing && tt_clock_monotonic() < late)
@@ -560,6 +582,25 @@ static void finish(struct continuous *c)
         wait_until(c, tt_clock_monotonic() + 1000000000u);
     tend(c);
     finish_pushing(c);
+}
+
+/* ── Supervising ──────────────────────────────────────────────────────────────────── */
+
+static void supervise(struct continuous *c)
+{
+    while (!c->is_over) {
+        if (!c->current.pid) {
+            begin_again(c);
+        } else if (tt_clock_monotonic() >= c->end) {
+            c->is_over = 1;
+        } else if (tt_clock_monotonic() >= c->boundary) {
+            hand_over(c);
+            start_pushing(c);
+        } else {
+            wait_until(c, c->boundary < c->end ? c->boundary : c->end);
+        }
+        start_tending(c);
+    }
 }
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */

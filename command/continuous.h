@@ -15,6 +15,9 @@ struct tt_continuous {
     const char *push; /* the address that each profile is sent to, or NULL */
 };
 
+/* Can profiles be sent to this address, of --push?  0, or complains and returns a negative error. */
+int tt_continuous_can_push(const char *address);
+
 /* Until the processes have ended, options->duration is over, or a signal ends us; the status to
  * exit with. */
 int tt_continuous_go(struct tt_continuous *);

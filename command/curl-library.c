@@ -29,9 +29,21 @@ static int look_up_all(void *library, struct tt_curl *c)
            look_up(library, "curl_slist_free_all", &c->slist_free_all);
 }
 
+static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+
+int tt_curl_is_there(void)
+{
+    void *library = NULL;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && !library; i++)
+        library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+    if (library)
+        (void)dlclose(library);
+    return library != NULL;
+}
+
 const struct tt_curl *tt_curl_load(void)
 {
-    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
     static struct tt_curl curl;
 
     for (size_t i = 0; i < sizeof names / sizeof *names && !curl.easy_init; i++) {

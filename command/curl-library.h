@@ -54,5 +54,7 @@ enum tt_curl_error {
 
 /* Its functions; NULL: it is not installed. */
 const struct tt_curl *tt_curl_load(void);
+/* Is it installed?  It does not stay loaded. */
+int tt_curl_is_there(void);
 
 #endif

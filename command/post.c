@@ -20,6 +20,13 @@ struct tt_poster {
     char error[TT_CURL_ERROR_SIZE];
 };
 
+void tt_poster_lacks_curl(const char *command)
+{
+    tt_complain("%s: libcurl is not installed, and sends the profiles: install Debian's "
+                "package libcurl4",
+                command);
+}
+
 struct tt_poster *tt_poster_new(const char *command, const struct tt_post_options *o)
 {
     struct tt_poster *p = calloc(1, sizeof *p);
@@ -31,9 +38,7 @@ struct tt_poster *tt_poster_new(const char *command, const struct tt_post_option
     p->o = o;
     p->curl = tt_curl_load();
     if (!p->curl)
-        tt_complain("%s: libcurl is not installed, and sends the profiles: install "
-                    "Debian's package libcurl4",
-                    command);
+        tt_poster_lacks_curl(command);
     else if (!(p->handle = p->curl->easy_init()))
         tt_complain("no memory");
     if (p->handle)

@@ -34,6 +34,8 @@ struct tt_poster;
  * options are borrowed. */
 struct tt_poster *tt_poster_new(const char *command, const struct tt_post_options *);
 void tt_poster_free(struct tt_poster *);
+/* Complains of it. */
+void tt_poster_lacks_curl(const char *command);
 
 /* Sends a body with more headers, up to a NULL, and waits for the answer, for `most` ms at
  * most. */

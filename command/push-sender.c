@@ -39,13 +39,31 @@ static void wait_until(uint64_t when)
 
 /* ── The address ──────────────────────────────────────────────────────────────────── */
 
-static int wrong_address(const struct tt_sender *s, const char *what)
+static int wrong_address(const char *flag, const char *url, const char *what)
 {
-    const char *url = strchr(s->command_url, '@') ? "the address" : s->command_url;
-
-    tt_complain("push: '--%s': %s %s; an address is http://HOST:PORT or https://HOST",
-                s->way->name, url, what);
+    tt_complain("%s: %s %s; an address is http://HOST:PORT or https://HOST", flag,
+                strchr(url, '@') ? "the address" : url, what);
     return -TT_ERR_OPTION;
+}
+
+int tt_sender_check(const char *flag, const char *url)
+{
+    const char *host = strstr(url, "://");
+    size_t end;
+
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        return wrong_address(flag, url, "begins otherwise");
+    host += 3;
+    end = strcspn(host, "/?#");
+    if (!end)
+        return wrong_address(flag, url, "has no host");
+    if (memchr(host, '@', end))
+        return wrong_address(flag, url,
+                             "has a password, which other users see among the arguments: "
+                             "put it in the file of '--headers'");
+    if (strpbrk(host, "?# \t\r\n"))
+        return wrong_address(flag, url, "has more than a path");
+    return 0;
 }
 
 /* An address without a path has the usual one. */
@@ -53,25 +71,21 @@ static int set_address(struct tt_sender *s)
 {
     const char *url = s->command_url, *host = strstr(url, "://");
     size_t length, end;
+    char flag[40];
+    int error;
 
-    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
-        return wrong_address(s, "begins otherwise");
+    (void)snprintf(flag, sizeof flag, "push: '--%s'", s->way->name);
+    error = tt_sender_check(flag, url);
+    if (error)
+        return error;
     host += 3;
-    end = strcspn(host, "/?#");
-    if (!end)
-        return wrong_address(s, "has no host");
-    if (memchr(host, '@', end))
-        return wrong_address(s,
-                             "has a password, which other users see among the arguments: "
-                             "put it in the file of '--headers'");
-    if (strpbrk(host, "?# \t\r\n"))
-        return wrong_address(s, "has more than a path");
+    end = strcspn(host, "/");
     length = strlen(url);
     while (length > (size_t)(host - url) + end && url[length - 1] == '/')
         length--;
     if ((size_t)snprintf(s->url, sizeof s->url, "%.*s%s", (int)length, url,
                          url + length == host + end ? s->way->path : "") >= sizeof s->url)
-        return wrong_address(s, "is too long");
+        return wrong_address(flag, url, "is too long");
     return 0;
 }
 

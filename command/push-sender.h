@@ -33,6 +33,10 @@ struct tt_sender {
     size_t sent, refused, dropped;
 };
 
+/* Is this an address to send to?  0, or complains of the flag, as "push: '--otlp'", and returns a
+ * negative error. */
+int tt_sender_check(const char *flag, const char *url);
+
 /* Opens it, and its queue; complains and returns a negative error. */
 int tt_sender_open(struct tt_sender *, const char *folder, uint64_t most,
                    const struct tt_post_options *);

@@ -905,31 +905,87 @@ def follower_is_full():
 check("a follower whose queue is full drops the oldest at once", follower_is_full)
 
 
-def recorder():
-    """Of a process that runs: each profile of the chain is sent, also the last one."""
-    c, chain = Collector("503"), TMP + "/live"
+def no_libraries():
+    """An environment in which none can be loaded."""
+    with open(TMP + "/no.c", "w", encoding="ascii") as f:
+        f.write('#include <string.h>\nvoid *dlopen(const char *n, int f)\n{ (void)f; (void)n; return 0; }\n')
+    run("gcc", "-shared", "-fPIC", "-o", "no.so", "no.c")
+    # The sanitizers' library has to be the first one.
+    return {"LD_PRELOAD": ":".join(filter(None, [ENV.get("LD_PRELOAD"), TMP + "/no.so"]))}
+
+
+def record_and_push(address, chain, duration):
+    """Of a process that runs; its child pushes."""
     busy_one = start("sh", "-c", "while :; do :; done")
-    done = subprocess.run([TALLYTREE, "record", "-p", str(busy_one.pid), "--interval", "1s", "--duration", "3", "--push", c.url,
-                           "-o", chain], env=ENV, capture_output=True, text=True, check=False, timeout=300)
-    busy_one.kill()
-    end = time.monotonic() + 60
+    return start(TALLYTREE, "record", "-p", str(busy_one.pid), "--interval", "1s", "--duration", str(duration), "--push", address,
+                 "-o", chain, stdout=subprocess.PIPE, stderr=subprocess.PIPE), busy_one
+
+
+def all_arrived(c, chain, way="otlp"):
+    """The pusher has 5 s at the end, which may be too few on a busy machine: the next one sends the rest."""
     paths = [f"{chain}/{f}" for f in os.listdir(chain) if f.startswith("chain.")]
-    while len(c.taken) < len(paths) and time.monotonic() < end:
-        time.sleep(0.05)
+    if len(c.taken) < len(paths):
+        child = start(TALLYTREE, "push", "--" + way, c.url, *WAITS, "--follow", chain)
+        await_taken(c, len(paths))
+        ended(child)
+    return paths
+
+
+def recorder():
+    """Each profile of the chain is sent, also the last one."""
+    c, chain = Collector("503"), TMP + "/live"
+    child, busy_one = record_and_push(c.url, chain, 3)
+    said = child.communicate(timeout=300)
+    busy_one.kill()
+    paths = all_arrived(c, chain)
     c.stop()
-    return once_each(c, paths) if done.returncode == 0 and paths else done
+    return once_each(c, paths) if child.returncode == 0 and paths else said
+
+
+def recorder_loses():
+    """The pusher is killed: a message says so, and another one goes on, to Pyroscope here."""
+    c, chain = Collector(), TMP + "/live2"
+    child, busy_one = record_and_push("pyroscope:" + c.url, chain, 600)
+    await_taken(c, 1)
+    for p in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{p}/status", encoding="ascii") as f, open(f"/proc/{p}/cmdline", "rb") as words:
+                if f"PPid:\t{child.pid}\n" in f.read() and b"--follow" in words.read().split(b"\0"):
+                    os.kill(int(p), signal.SIGKILL)
+        except OSError:
+            pass
+    had = len(c.taken)
+    await_taken(c, had + 2)
+    said = ended(child)
+    busy_one.kill()
+    paths = all_arrived(c, chain, "pyroscope")
+    c.stop()
+    if "'tallytree push' has ended with signal 9; the next interval starts it again" not in said[1] or child.returncode:
+        return said
+    return "" if len(c.taken) >= len(paths) and all(r[0].startswith("/ingest?name=") for r in c.taken) else c.taken
 
 
 def recorder_wants():
-    done = subprocess.run([TALLYTREE, "record", "--push", "http://localhost", "true"], env=ENV, capture_output=True, text=True,
-                          check=False)
-    return "" if done.returncode == 125 and "wants --interval with --push" in done.stderr else done
+    def record(*arguments, env=None):
+        return subprocess.run([TALLYTREE, "record", "--push", *arguments], env={**ENV, **(env or {})}, capture_output=True, text=True,
+                              check=False, cwd=TMP)
+
+    done = record("http://localhost", "true")
+    if done.returncode != 125 or "wants --interval with --push" not in done.stderr:
+        return done
+    for url in "collector:4318", "pyroscope:http://":
+        done = record(url, "--interval", "1s", "-p", str(os.getpid()), "-o", "never")
+        if done.returncode != 125 or "record: '--push': " not in done.stderr or os.path.exists(TMP + "/never"):
+            return done
+    done = record("http://localhost", "--interval", "1s", "-p", str(os.getpid()), "-o", "never", env=no_libraries())
+    return "" if done.returncode == 125 and "record: libcurl is not installed" in done.stderr else done
 
 
-check("record --interval --push sends each profile", recorder,
-      "yes  perf events" not in subprocess.run([TALLYTREE, "doctor"], capture_output=True, text=True, check=False).stdout and
-      "perf events are not allowed")
-check("record --push without a chain says what to do", recorder_wants)
+no_events = ("yes  perf events" not in subprocess.run([TALLYTREE, "doctor"], capture_output=True, text=True, check=False).stdout and
+             "perf events are not allowed")
+check("record --interval --push sends each profile", recorder, no_events)
+check("a pusher that ends is started again, and a message says so", recorder_loses, no_events)
+check("record --push without a chain, with a wrong address or without libcurl says what to do", recorder_wants)
 
 
 def state():
@@ -1045,12 +1101,7 @@ check("a server that cannot prove its name gets nothing, and is trusted by --cer
 
 
 def without_curl():
-    with open(TMP + "/no.c", "w", encoding="ascii") as f:
-        f.write('#include <string.h>\nvoid *dlopen(const char *n, int f)\n{ (void)f; (void)n; return 0; }\n')
-    run("gcc", "-shared", "-fPIC", "-o", "no.so", "no.c")
-    # The sanitizers' library has to be the first one.
-    preload = ":".join(filter(None, [ENV.get("LD_PRELOAD"), TMP + "/no.so"]))
-    status, _, wrong = push(nowhere(), env={"LD_PRELOAD": preload})
+    status, _, wrong = push(nowhere(), env=no_libraries())
     return "" if status == 2 and "libcurl is not installed" in wrong else f"{status} {wrong}"
 
 
