@@ -1138,11 +1138,29 @@ static void take_waking(struct tt_attach *a, const struct tt_perf_event *e)
     tt_off_cpu_woken(&t->off, t->thread, e->time);
 }
 
-static void take_switch(struct tt_attach *a, const struct tt_perf_event *e)
+/* The thread that has switched.  It may lose its processor before its first sample; on a
+ * machine that may also be after its end. */
+static struct task *get_switched(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct task *t = *task_slot(a, e->tid);
+    struct process *p;
 
-    if (!t || !t->thread || (t->source && t->source != e->source))
+    if (t && t->thread)
+        return t;
+    if (e->time < a->from || a->options.is_machine || !e->of.switched.is_preempted)
+        return NULL;
+    p = get_recorded(a, e->pid);
+    t = p ? get_task(a, p, e->tid) : NULL;
+    if (t && !t->source)
+        t->source = e->source;
+    return t && get_strand(a, t) ? t : NULL;
+}
+
+static void take_switch(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    struct task *t = get_switched(a, e);
+
+    if (!t || (t->source && t->source != e->source))
         return;
     if (e->time < a->from)
         tt_off_cpu_settle(&t->off, NULL);

@@ -5,6 +5,7 @@
  *      switches-guest SCENE     begins when its input ends */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +190,40 @@ static void by_child(void)
     say("reap", "child", waited, 3);
 }
 
+/* ── A stop ───────────────────────────────────────────────────────────────────────── */
+
+__attribute__((noinline)) static void halt(void)
+{
+    unsigned long long begin = now();
+
+    raise(SIGSTOP);
+    waited += now() - begin;
+}
+
+__attribute__((noinline)) static void go_on(pid_t pid)
+{
+    if (kill(pid, SIGCONT) != 0)
+        exit(2);
+    __asm__ volatile("");
+}
+
+static void by_stop(void)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        for (int i = 0; i < TURNS; i++)
+            halt();
+        say("halt", "stopped", waited, TURNS);
+        exit(0);
+    }
+    while (waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status)) {
+        pause_ms(20);
+        go_on(pid);
+    }
+}
+
 /* ── One processor for two ────────────────────────────────────────────────────────── */
 
 static volatile unsigned sink;
@@ -270,6 +305,8 @@ static void act(const char *scene, int turns)
         by_timer();
     else if (strcmp(scene, "child") == 0)
         by_child();
+    else if (strcmp(scene, "stop") == 0)
+        by_stop();
     else if (strcmp(scene, "spin") == 0)
         by_spinning();
     else

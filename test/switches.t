@@ -99,7 +99,8 @@ for line in open(scene + ".out"):
 time, delay, waits, preempted = (folded(m) for m in ("wait time", "scheduling delay", "waits", "preempted"))
 
 def sums(table):
-    mine = {p: n for p, n in table.items() if "[waits: %s of]" % kind in p and function in p[:p.index("[waits: %s of]" % kind)]}
+    wait = "[waits: stopped in]" if kind == "stopped" else "[waits: %s of]" % kind
+    mine = {p: n for p, n in table.items() if wait in p and function in p[:p.index(wait)]}
     return sum(mine.values()), sum(n for p, n in mine.items() if "[woken by]" in p and p[-1] == waker)
 
 print(said, time, delay, waits, preempted, sep="\n")
@@ -129,6 +130,7 @@ try "a wait for another process is as long as the program says, and has the writ
 try "so has one for another thread" scene futex await_turn futex give_turn
 try "a timer wakes the thread that sleeps" scene timer nap sleep "[timer]"
 try "the end of a child wakes its parent" scene child reap child "[exit]"
+try "a signal that lets a process go on wakes it" scene stop halt stopped go_on
 try "of two threads on one processor the system says the same delays" scene spin - - -
 
 process()
