@@ -134,7 +134,8 @@ static inline int tt_owned_forget(struct tt_owned *l, const void *self)
 
 /* A lock that its holder may take again.  A recursive mutex of the C library would know its
  * holder by the number of the thread, which a child of a fork does not keep: work that a
- * handler interrupted by fork() goes on there. */
+ * handler interrupted by fork() goes on there.  A handler that comes while the lock is being
+ * taken or given finds it held: it may only try. */
 struct tt_nested {
     struct tt_owned lock;
     uint32_t again; /* how often the holder has taken it again */

@@ -219,6 +219,8 @@ static char *put_class(const struct tt_peek *peek, uint64_t class, char *to,
         class = hidden_variable(peek, class, is_class);
     if (!class || !read_text(peek, hidden_variable(peek, class, is_string), text))
         return to;
+    if (end - to < 3) /* a character, what parts them, and the NUL */
+        return to;
     at = tt_foreign_put(text, to, end - 1);
     memcpy(at, is_of_one ? "." : "#", 2);
     return at + 1;

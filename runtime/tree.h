@@ -68,8 +68,6 @@ struct tt_tree {
 /* Takes a strand's first cells.  Fails when the budget is used up. */
 int tt_tree_init(struct tt_tree *, struct tt_recording *, struct tt_strand_record *);
 
-/* For a tree that was copied. */
-
 /* Frees all its pages; or keeps them, for good. */
 void tt_tree_fini(struct tt_tree *);
 void tt_tree_forget(struct tt_tree *);
