@@ -92,11 +92,31 @@ static int charge_with_locks(struct look *l)
     return 1;
 }
 
+/* Is the stack nearly used up?  A program may touch its end, as Ruby does when it begins. */
+static int is_near_end(const struct look *l)
+{
+    enum { TWO_FRAMES = 64 << 10 }; /* of signals, with all registers that there are */
+    const uint64_t low = (uint64_t)(uintptr_t)l->hanging.stack_low;
+    const uint64_t sp = l->hanging.registers.value[TT_REGISTER_SP];
+
+    return !l->lends && low && sp >= low && sp - low < TWO_FRAMES;
+}
+
+/* May loads fault here?  Not if SIGSEGV was blocked when the signal came, or if there is no
+ * room for another signal's frame. */
+static int may_fault(const struct look *l)
+{
+    const ucontext_t *interrupted = l->context;
+
+    return sigismember(&interrupted->uc_sigmask, SIGSEGV) == 0 && !is_near_end(l);
+}
+
 static void look_here(void *arg)
 {
     struct look *l = arg;
 
     tt_registers_of_context(&l->hanging.registers, l->context);
+    tt_safe_thread.direct = may_fault(l) ? TT_SAFE_IN_HANDLER : 0;
     if (tt_graft_unwind(&l->hanging))
         l->done = charge_what_is_there(l) || charge_with_locks(l);
     tt_graft_release(&l->hanging);
@@ -123,12 +143,6 @@ static int go_inside(struct look *l)
     return 0;
 }
 
-/* May loads fault here?  Not if SIGSEGV was blocked when the signal came. */
-static int may_fault(const ucontext_t *interrupted)
-{
-    return sigismember(&interrupted->uc_sigmask, SIGSEGV) == 0;
-}
-
 /* async-signal-safe */
 static int look_for(struct tt_thread *t, void *context, uint64_t ns)
 {
@@ -148,7 +162,6 @@ static int look_for(struct tt_thread *t, void *context, uint64_t ns)
     TT_SHOW(l->count, l->count + 1);
     if (!(l->count & (l->count - 1)))
         tt_thread_rename(t); /* in time for a thread that never ends */
-    tt_safe_thread.direct = may_fault(context) ? TT_SAFE_IN_HANDLER : 0;
     tt_call_on_stack(l->handler_stack + sizeof l->handler_stack, look_here, l);
     tt_safe_thread.direct = 0;
     tt_busy_leave(&t->busy);

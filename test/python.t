@@ -213,4 +213,44 @@ try "SIGSEGV that is ignored is, also by a child" same ignored
 try "SIGSEGV that is blocked waits" same blocked
 try "and while allocations are recorded" same blocked --heap
 try "a handler that the system forgets is forgotten" same once
+
+# A program may use its whole stack: there is room for our signal, and not for a fault in it.
+cat >"$tmp/end.c" <<'END'
+#include <alloca.h>
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <time.h>
+void work_at_end(void)
+{
+    const unsigned long room = getauxval(51 /* AT_MINSIGSTKSZ */) + 1024;
+    volatile unsigned sum = 0;
+    pthread_attr_t a;
+    struct timespec t;
+    char *low, *end;
+    size_t size;
+
+    pthread_getattr_np(pthread_self(), &a);
+    pthread_attr_getstack(&a, (void **)&low, &size);
+    pthread_attr_destroy(&a);
+    end = alloca((char *)__builtin_frame_address(0) - low - room - 4096);
+    end[0] = 1;
+    end = alloca((unsigned long)(end - low) - room);
+    end[0] = 1;
+    do {
+        for (int i = 0; i < 100000; i++)
+            sum += (unsigned)i;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    } while (t.tv_sec == 0 && t.tv_nsec < 600000000);
+}
+END
+at_end()
+{
+    "$tallytree" record --force -o "$tmp/tt" "$python" -c "import ctypes; ctypes.CDLL('$tmp/end.so').work_at_end(); print('done')" >"$tmp/out" 2>"$tmp/err" || { cat "$tmp/err"; return 1; }
+    [ "$(cat "$tmp/out")" = done ] && "$tallytree" report flat --csv "$tmp/tt" | grep -q 'entry.*work_at_end'
+}
+if gcc -O1 -g -w -shared -fPIC -o "$tmp/end.so" "$tmp/end.c"; then
+    try "a program at the end of its stack goes on" at_end
+else
+    skip "a program at the end of its stack goes on" "gcc cannot compile it"
+fi
 finish
