@@ -75,7 +75,7 @@ slow_files()
 {
     printf 'a;b 3\n' >fast
     rm -f slow stuck && mkfifo slow stuck
-    (sleep 1 && printf 'a;c 4\n' >slow) &
+    (exec 9>slow && sleep 1 && printf 'a;c 4\n' >&9) & # a second after it is opened to be read
     exec 8<>stuck # whoever opens it to read waits no longer, and for ever for something to read
 }
 in_terminal()
