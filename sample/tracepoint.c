@@ -112,6 +112,7 @@ static long read_file(const char *folder, const char *event, const char *name, c
     size_t n;
     FILE *f;
 
+    *text = '\0';
     (void)snprintf(path, sizeof path, "%s/events/sched/%s/%s", folder, event, name);
     if (!(f = fopen(path, "re")))
         return -errno;
