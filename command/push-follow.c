@@ -8,8 +8,8 @@
  * taken is a list of times, a line each of a file beside the queue.  Times that no file of the
  * chain can have any more are left out.
  *
- * What was merged while nobody followed may have been taken in part; the rest is not sent, which
- * is complained of.  Time between two parts that were taken is no such rest: files follow each
+ * If profiles were merged while no process followed, a part of the merged one may have been
+ * taken.  The rest is not sent, and a message says so.  Time between two parts that were taken is no such rest: files follow each
  * other, so the recorder was away. */
 #include "push-follow.h"
 

@@ -50,7 +50,7 @@ int tt_sender_add(struct tt_sender *, const char *name, const char *query,
 /* Sends what waits; without `patient`, only what can be sent at once. */
 int tt_sender_send(struct tt_sender *, int patient);
 
-/* Nothing is tried any more after so many ms. */
+/* Makes no attempt later than this many ms from now. */
 void tt_sender_end_in(struct tt_sender *, uint64_t ms);
 /* Is that time over? */
 int tt_sender_has_ended(const struct tt_sender *);

@@ -204,7 +204,7 @@ static int is_string(uint64_t kind) { return kind == STRING; }
 static int is_class(uint64_t kind) { return kind == CLASS || kind == MODULE; }
 
 /* Appends "Class#", or "Class." for a method of the class itself.  A class may have no name,
- * and an object may have methods of its own. */
+ * and a single object may have methods. */
 static char *put_class(const struct tt_peek *peek, uint64_t class, char *to,
                        const char *end)
 {

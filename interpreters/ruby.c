@@ -4,7 +4,7 @@
  *      thread ─► context ─► frame, frame, frame ...    one after the other, the innermost first
  *                            └► code of a script, or a method that is written in C
  *
- * A fiber has a context of its own, as it has a native stack.  A run of frames ends with one
+ * Each fiber has a context and a native stack.  A run of frames ends with one
  * that is marked: C code began its loop.  The loop is two functions, one within the other.
  * A method in C has a frame between those of two loops: it replaces the native frame of its
  * function, whose name stripped libraries do not have, or of another one to which that jumped.  Frames of blocks in C, and of code

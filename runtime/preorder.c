@@ -7,7 +7,6 @@
  * file cannot be reached from a root: an error. */
 #include "preorder.h"
 #include "figures.h"
-#include "large-pages.h"
 #include "picture.h"
 
 #include <stdlib.h>
@@ -61,7 +60,7 @@ static int by_parent(const void *a, const void *b)
 
 static int collect_contexts(struct tt_picture *p, struct sorting *s)
 {
-    s->item = tt_large_array((size_t)p->contexts + 1, sizeof *s->item);
+    s->item = calloc((size_t)p->contexts + 1, sizeof *s->item);
     if (!s->item)
         return -TT_ERR_MEMORY;
     for (uint32_t cell = tt_picture_first(p); cell < p->cells; cell++) {
@@ -165,9 +164,9 @@ static int read_contexts(struct tt_picture *p, struct sorting *s)
 
     if (error)
         return error;
-    p->context = tt_large_array((size_t)expected + p->strands + 1, sizeof *p->context);
-    p->index = tt_large_array(p->cells, sizeof *p->index);
-    stack = tt_large_array((size_t)expected + 2, sizeof *stack);
+    p->context = calloc((size_t)expected + p->strands + 1, sizeof *p->context);
+    p->index = calloc(p->cells, sizeof *p->index);
+    stack = calloc((size_t)expected + 2, sizeof *stack);
     p->contexts = 0;
     if (!p->context || !p->index || !stack)
         error = -TT_ERR_MEMORY;
@@ -219,7 +218,7 @@ static int by_source(const void *a, const void *b)
 
 static int read_arcs(struct tt_picture *p, const struct block_index *x)
 {
-    p->arc = tt_large_array((size_t)p->arcs + 1, sizeof *p->arc);
+    p->arc = calloc((size_t)p->arcs + 1, sizeof *p->arc);
     if (!p->arc)
         return -TT_ERR_MEMORY;
     p->arcs = 0;

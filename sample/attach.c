@@ -961,7 +961,7 @@ static tt_block named(const struct tt_thread *t, const char *kind, const char *n
     return tt_block_publish(t->recording, tt_block_interpreted(&info));
 }
 
-/* What stands for the awaited: the function that waits, as a whole. */
+/* The lock or pipe is not known: the wait is named after the waiting function. */
 static tt_block lock_of(struct tt_grafting *h)
 {
     struct tt_native n = h->frame[0];
@@ -1109,8 +1109,7 @@ static void keep_waker(struct tt_attach *a, struct process *p, struct task *t,
     tt_busy_leave(&t->thread->busy);
 }
 
-/* The process that wakes one of ours.  One that ends is not looked for again: it was
- * forgotten at its end. */
+/* The process that wakes a recorded thread; NULL if it has ended: its data are gone. */
 static struct process *get_waker(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct process *p = *process_slot(a, e->pid);
@@ -1188,8 +1187,8 @@ static void take_loss(struct tt_attach *a, const struct tt_perf_event *e)
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
-/* Of the machine's other processes only those are followed that have woken one of ours.
- * The recorded ones report the same by their own events. */
+/* Does the event belong to a process that is not recorded, and has woken no recorded thread?
+ * Recorded processes report the same by their own events. */
 static int is_foreign(const struct process *p, const struct tt_perf_event *e)
 {
     return e->source == (uint64_t)-1 && !(p && p->is_waker);

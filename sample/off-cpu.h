@@ -26,7 +26,7 @@ struct tt_off_cpu { /* of a thread; all zero at first */
     int is_preempted;
     int is_ignored;   /* it is no wait: of a thread of the kernel */
     const char *kind; /* a constant; NULL: the stack was lost */
-    tt_block lock;    /* what stands for the awaited: the function that waits */
+    tt_block lock;    /* named after the waiting function */
     struct tt_steps waiter, waker;
 };
 

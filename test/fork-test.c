@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "folder.h"
+#include "stepping.h"
 #include "strand.h"
 
 static void start_in_folder(const char *words)
@@ -493,22 +494,6 @@ TEST(a_child_that_cannot_make_a_file_goes_on_in_memory_and_is_counted)
 static struct tt_nested nested;
 static volatile int step, fork_at;
 static volatile pid_t forked;
-
-static void set_stepping(int on)
-{
-    if (on)
-        __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\t"
-                         "popfq\n\tleaq 128(%%rsp), %%rsp"
-                         :
-                         :
-                         : "memory", "cc");
-    else
-        __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\t"
-                         "popfq\n\tleaq 128(%%rsp), %%rsp"
-                         :
-                         :
-                         : "memory", "cc");
-}
 
 /* The child goes on where the handler interrupted. */
 static void fork_at_step(int number, siginfo_t *info, void *context)

@@ -34,7 +34,7 @@ static void check(size_t count)
     CHECK(memcmp(row, wanted, sizeof row) == 0);
 }
 
-/* Rows with so many different times, strands and other fields. */
+/* The arguments are the numbers of different values in the columns. */
 static void fill(size_t count, uint64_t times, uint32_t strands, uint32_t others)
 {
     static uint64_t state = 1;

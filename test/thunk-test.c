@@ -5,6 +5,7 @@
 #include <ucontext.h>
 #include <unwind.h>
 
+#include "stepping.h"
 #include "tap.h"
 #include "visit.h"
 
@@ -85,22 +86,6 @@ TEST(a_scope_keeps_the_values_of_the_function_around_it)
 
 static volatile int steps, strays;
 static volatile uintptr_t stray; /* where the last one was */
-
-static void set_stepping(int on)
-{
-    if (on)
-        __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\torq $0x100, (%%rsp)\n\t"
-                         "popfq\n\tleaq 128(%%rsp), %%rsp"
-                         :
-                         :
-                         : "memory", "cc");
-    else
-        __asm__ volatile("leaq -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\t"
-                         "popfq\n\tleaq 128(%%rsp), %%rsp"
-                         :
-                         :
-                         : "memory", "cc");
-}
 
 static NOINLINE long stepped(long x)
 {
