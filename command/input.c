@@ -558,6 +558,8 @@ static int add_delivered(struct reading *r, const struct work *w, unsigned job)
         munmap(image, size);
     if (error)
         (void)fail("what a job has read", tt_error_text(error));
+    else if (tt_builder_has_overflown(r->b)) /* files are read again to say at which one */
+        error = -TT_ERR_FORMAT;
     return error ? error : check_sum(r, "all files");
 }
 

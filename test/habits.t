@@ -170,11 +170,18 @@ else
 fi
 ends()
 {
-    local a b
-    ../burn 0.2 & a=$!
-    ../burn 0.6 & b=$!
-    timeout -k 5 500 tallytree record -o e.tt -p $a,$b 2>err || { cat err; return 1; }
-    is_gone $a && is_gone $b
+    local a b recorder
+    ../burn 60 & a=$!
+    ../burn 60 & b=$!
+    tallytree record -o e.tt -p $a,$b 2>err & recorder=$!
+    # shellcheck disable=SC2317 # called by patiently
+    watches() { readlink /proc/"$recorder"/fd/* 2>/dev/null | grep pidfd || ! kill -0 "$recorder" 2>/dev/null; }
+    patiently watches
+    kill $a
+    sleep 0.5
+    kill -0 $recorder || { kill $b; cat err; return 1; }
+    kill $b
+    wait $recorder || { cat err; return 1; }
 }
 where_perf "the recording ends with the last of them" ends
 nobody() { tallytree record -p $$,999999999 2>err; [ $? = 125 ] && grep 999999999 err; }

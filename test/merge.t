@@ -145,6 +145,8 @@ try "more is refused, and the file is named" too_much less report "$dir/half" "$
 try "so it is of profiles" too_much half.tt merge -o "$dir/no.tt" "$dir/less.tt" "$dir/half.tt" "$dir/half.tt"
 try "with the strands added up" too_much half.tt merge --summary -o "$dir/no.tt" "$dir/half.tt" "$dir/half.tt"
 try "by several jobs it is, too" too_much half.tt merge -j 2 -o "$dir/no.tt" "$dir/less.tt" "$dir/half.tt" "$dir/half.tt"
+each_job_has_one() { for _ in {1..10}; do too_much half.tt merge -j 2 -o "$dir/no.tt" "$dir/half.tt" "$dir/half.tt" || return; done; }
+try "once, if what each of them has read fits" each_job_has_one
 try "and there is no output" test ! -e "$dir/no.tt"
 printf '%s\n' 'desc: x' 'cmd: x' 'time_unit: ms' snapshot=0 time=1 mem_heap_B=18446744073709551615 \
     mem_heap_extra_B=7 mem_stacks_B=1 heap_tree=empty >"$dir/massif"
