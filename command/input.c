@@ -558,7 +558,7 @@ static int add_delivered(struct reading *r, const struct work *w, unsigned job)
         munmap(image, size);
     if (error)
         (void)fail("what a job has read", tt_error_text(error));
-    else if (tt_builder_has_overflown(r->b)) /* files are read again to say at which one */
+    else if (tt_builder_has_overflown(r->b)) /* a second reading says at which file */
         error = -TT_ERR_FORMAT;
     return error ? error : check_sum(r, "all files");
 }
