@@ -46,6 +46,21 @@ static int reserve(struct tt_recording *r, uint32_t end)
     return error;
 }
 
+/* The kernel maps a whole step at once for less than page by page, at each first store.
+ * Small recordings are left alone: they may not need the rest of their step. */
+static void fill_step(const struct tt_recording *r, uint32_t end)
+{
+    enum { SMALL = 1 << 20, POPULATE_WRITE = 23 }; /* MADV_POPULATE_WRITE, Linux 5.14 */
+    const size_t page = 4096, first = r->header->first;
+    const size_t from = (first + (size_t)r->ready * TT_PAGE_SIZE) / page * page,
+                 to = first + (size_t)end * TT_PAGE_SIZE;
+    const int saved = errno;
+
+    if (from >= SMALL)
+        (void)madvise(r->base + from, to - from, POPULATE_WRITE);
+    errno = saved;
+}
+
 /* The caller holds the lock. */
 static int make_ready(struct tt_recording *r, uint32_t page)
 {
@@ -64,6 +79,7 @@ static int make_ready(struct tt_recording *r, uint32_t page)
         h->pages = h->used; /* the disk is full: so is the budget */
         return -TT_ERR_FILE;
     }
+    fill_step(r, end);
     r->ready = end;
     return 0;
 }
@@ -342,6 +358,17 @@ static char *map_recording(size_t size, int fd)
     return p == MAP_FAILED ? NULL : p;
 }
 
+/* Of memory alone, and beyond what a small recording needs. */
+static void ask_large_pages(char *base, size_t size)
+{
+    enum { LARGE = 2 << 20 };
+    const int saved = errno;
+
+    if (size > LARGE)
+        (void)madvise(base + LARGE, size - LARGE, MADV_HUGEPAGE);
+    errno = saved;
+}
+
 static int map_next(struct tt_recording *r, uint32_t pages)
 {
     size_t bytes = ((size_t)pages + 1) * sizeof *r->next;
@@ -377,6 +404,8 @@ static int open_named(struct tt_recording **out, const struct tt_options *o, siz
     r->base = map_recording(plan.size, r->file.fd);
     if (!r->base)
         goto fail_map;
+    if (r->file.fd < 0)
+        ask_large_pages(r->base, plan.size);
     tt_file_rest(&r->file); /* the mapping keeps its lock */
     if (map_next(r, plan.pages) != 0)
         goto fail_next;

@@ -119,106 +119,122 @@ static void log_unlink(const struct tt_recording *r, struct tt_log_queue *q,
 /* ── Two pages become one ─────────────────────────────────────────────────────────── */
 
 struct joining {
-    const struct tt_recording *r;
-    struct tt_log_page *from[2], *to;
-    uint32_t part, next; /* where the next entry is */
+    struct tt_log_page *to;
+    uint64_t bits; /* of an entry, for a cell */
     uint32_t used;
-    uint64_t rest;
+    uint64_t rest, chance;
 };
 
-static uint64_t time_of_entry(const struct joining *j, const struct tt_log_page *p,
-                              uint64_t entry)
-{
-    return p->base + (tt_log_offset(entry, j->r->header->log_bits) << p->shift);
-}
+struct extent { /* of a page's entries; first, last: ticks */
+    uint32_t count;
+    uint64_t first, last;
+};
 
-/* The next entry, 0 after the last; slots that a killed or lost writer left are passed by. */
-static uint64_t next_logged(struct joining *j, uint64_t *time)
+/* Slots that a killed or lost writer left are passed by. */
+static struct extent find_extent(struct tt_log_page *p, uint64_t bits)
 {
-    uint64_t e = 0;
+    struct extent x = {0, UINT64_MAX, 0};
 
-    while (!e && j->part < 2) {
-        struct tt_log_page *p = j->from[j->part];
-        if (j->next == TT_LOG_ENTRIES) {
-            j->part++;
-            j->next = 0;
-            continue;
-        }
-        e = log_entries(p)[j->next++];
-        *time = e ? time_of_entry(j, p, e) : 0;
+    for (uint32_t i = 0; i < TT_LOG_ENTRIES; i++) {
+        const uint64_t e = log_entries(p)[i], units = tt_log_offset(e, bits);
+        x.count += e != 0;
+        x.first = e && units < x.first ? units : x.first;
+        x.last = units > x.last ? units : x.last;
     }
-    return e;
-}
-
-static uint32_t count_entries(struct tt_log_page *p)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; i < TT_LOG_ENTRIES; i++)
-        count += log_entries(p)[i] != 0;
-    return count;
+    x.first = x.count ? p->base + (x.first << p->shift) : UINT64_MAX;
+    x.last = x.count ? p->base + (x.last << p->shift) : 0;
+    return x;
 }
 
 /* Times of the new page begin with the first of them, in units that the last one fits into. */
-static void find_unit(struct joining *j)
+static void find_unit(const struct joining *j, const struct tt_log_page *a,
+                      const struct tt_log_page *b, const struct extent x[2])
 {
-    const uint32_t bits = tt_log_time_bits(j->r->header->log_bits);
-    uint64_t time, first = UINT64_MAX, last = 0;
+    const uint32_t bits = tt_log_time_bits(j->bits);
+    const uint64_t first = x[0].first < x[1].first ? x[0].first : x[1].first,
+                   last = x[0].last > x[1].last ? x[0].last : x[1].last;
 
-    while (next_logged(j, &time)) {
-        first = time < first ? time : first;
-        last = time > last ? time : last;
-    }
-    j->part = j->next = 0;
-    j->to->base = first == UINT64_MAX ? j->from[0]->base : first;
-    j->to->shift = j->from[0]->shift > j->from[1]->shift ? j->from[0]->shift
-                                                         : j->from[1]->shift;
+    j->to->base = first == UINT64_MAX ? a->base : first;
+    j->to->shift = a->shift > b->shift ? a->shift : b->shift;
     while (last > first && (last - first) >> j->to->shift >> bits)
         j->to->shift++;
 }
 
 static void put_joined(struct joining *j, uint64_t entry, uint64_t time, uint64_t weight)
 {
-    const uint64_t bits = j->r->header->log_bits;
-
     TT_ASSERT(j->used < TT_LOG_ENTRIES);
-    log_entries(j->to)[j->used++] = tt_log_pack(
-        tt_log_cell(entry, bits), (time - j->to->base) >> j->to->shift, weight, bits);
+    log_entries(j->to)[j->used++] = tt_log_pack(tt_log_cell(entry, j->bits),
+                                                (time - j->to->base) >> j->to->shift,
+                                                weight, j->bits);
+}
+
+/* Two become one.  Without a branch: no processor predicts the choice. */
+static void put_pair(struct joining *j, uint64_t a, uint64_t time, uint64_t b,
+                     uint64_t then)
+{
+    const uint64_t left = tt_log_weight(a), right = tt_log_weight(b);
+    uint64_t second;
+
+    j->chance += 0x9e3779b97f4a7c15u;
+    second = -(uint64_t)choose_second(mix_chance(j->chance), left, right);
+    put_joined(j, a ^ ((a ^ b) & second), time ^ ((time ^ then) & second),
+               round_weight(left + right, &j->rest));
+}
+
+static uint64_t packed_weight(uint64_t entry)
+{
+    return entry & ((1u << TT_LOG_WEIGHT) - 1);
 }
 
 /* Each two become one; of an odd number the last stays alone. */
-static void put_pair(struct joining *j, struct tt_log *log, uint64_t a, uint64_t time)
+static void put_pairs(struct joining *j, struct tt_log_page *const from[2])
 {
-    uint64_t then, b = next_logged(j, &then), weight;
+    uint64_t held = 0, then = 0;
 
-    if (!b) {
-        put_joined(j, a, time, a & ((1u << TT_LOG_WEIGHT) - 1));
-        return;
+    for (uint32_t i = 0; i < 2 * TT_LOG_ENTRIES; i++) {
+        struct tt_log_page *p = from[i >= TT_LOG_ENTRIES];
+        const uint64_t e = log_entries(p)[i % TT_LOG_ENTRIES];
+        const uint64_t time = p->base + (tt_log_offset(e, j->bits) << p->shift);
+        if (!e)
+            continue;
+        if (held)
+            put_pair(j, held, then, e, time);
+        then = time;
+        held = held ? 0 : e;
     }
-    log->chance += 0x9e3779b97f4a7c15u;
-    weight = round_weight(tt_log_weight(a) + tt_log_weight(b), &j->rest);
-    if (choose_second(mix_chance(log->chance), tt_log_weight(a), tt_log_weight(b)))
-        put_joined(j, b, then, weight);
-    else
-        put_joined(j, a, time, weight);
+    if (held)
+        put_joined(j, held, then, packed_weight(held));
+}
+
+static void put_all(struct joining *j, struct tt_log_page *p)
+{
+    for (uint32_t i = 0; i < TT_LOG_ENTRIES; i++) {
+        const uint64_t e = log_entries(p)[i];
+        if (e)
+            put_joined(j, e, p->base + (tt_log_offset(e, j->bits) << p->shift),
+                       packed_weight(e));
+    }
 }
 
 /* Joins two pages into the spare one, which is shown last.  1: entries were merged. */
 static int join_pages(struct tt_recording *r, struct tt_log_page *a,
                       struct tt_log_page *b, struct tt_log_page *to)
 {
-    struct joining j = {.r = r, .from = {a, b}, .to = to, .rest = a->rest + b->rest};
-    uint32_t count = count_entries(a) + count_entries(b);
-    uint64_t e, time;
+    struct tt_log_page *const from[2] = {a, b};
+    struct joining j = {to, r->header->log_bits, 0, a->rest + b->rest, r->log.chance};
+    const struct extent x[2] = {find_extent(a, j.bits), find_extent(b, j.bits)};
+    const uint32_t count = x[0].count + x[1].count;
     const int thinner = count > TT_LOG_ENTRIES;
 
     TT_ASSERT(a->level == b->level && a->last + 1 == b->first);
-    find_unit(&j);
-    while ((e = next_logged(&j, &time)) != 0)
-        if (thinner)
-            put_pair(&j, &r->log, e, time);
-        else
-            put_joined(&j, e, time, e & ((1u << TT_LOG_WEIGHT) - 1));
+    find_unit(&j, a, b, x);
+    if (thinner) {
+        put_pairs(&j, from);
+    } else {
+        put_all(&j, a);
+        put_all(&j, b);
+    }
+    r->log.chance = j.chance;
     to->rest = j.rest;
     to->more = count + a->more + b->more - j.used;
     to->first = a->first;
@@ -379,9 +395,10 @@ static int hold_pages(struct tt_recording *r)
     return 0;
 }
 
-/* 0: not now. */
-static int turn_log_page(struct tt_recording *r, struct tt_log_writer *w, uint32_t owner,
-                         uint64_t when)
+/* 0: not now.  Not inline, as it is rare: an entry needs few registers. */
+static __attribute__((noinline)) int turn_log_page(struct tt_recording *r,
+                                                   struct tt_log_writer *w,
+                                                   uint32_t owner, uint64_t when)
 {
     const int held = tt_pages_are_held(r);
     uint32_t page;
@@ -444,8 +461,9 @@ static void lose_sample(const struct tt_recording *r, uint64_t ticks)
 }
 
 /* The last entry and this sample become one. */
-static void fold_entry(const struct tt_recording *r, uint32_t page, uint32_t cell,
-                       uint64_t ticks, uint64_t when)
+static __attribute__((noinline)) void fold_entry(const struct tt_recording *r,
+                                                 uint32_t page, uint32_t cell,
+                                                 uint64_t ticks, uint64_t when)
 {
     const uint64_t bits = r->header->log_bits;
     struct tt_log_page *p = page ? log_page(r, page) : NULL;
