@@ -116,6 +116,49 @@ TEST(the_flat_view_agrees_with_a_look_at_every_path)
     }
 }
 
+static int leads_through(const struct oracle *o, const struct item *x, const char *part)
+{
+    for (int i = 0; i < x->length; i++)
+        if (x->block[i] >= 0 && strstr(o->m->block[x->block[i]].info.name, part))
+            return 1;
+    return 0;
+}
+
+/* The amount of the note; 0: there is none. */
+static uint64_t noted_paths(const struct tt_table *t)
+{
+    for (size_t i = 0; i < t->note.count; i++) {
+        const struct tt_note *n = tt_table_note_at(t, i);
+        if (strcmp(n->kind, "paths") == 0 && CHECK_INT(n->arguments, 4))
+            return ((const struct tt_argument *)t->argument.item)[n->first + 2].value.n;
+    }
+    return 0;
+}
+
+TEST(paths_through_some_blocks_are_summed_up_once_each)
+{
+    static const char *const parts[] = {"a", "parse", "s", "gc"};
+    struct random_case r = {0};
+    int some = 0;
+
+    while (next_case(&r, 1, CASES)) {
+        const char *part = parts[r.seed % (sizeof parts / sizeof *parts)];
+        uint64_t want = 0;
+        struct answer a;
+        for (int i = 0; i < r.o.items; i++)
+            if (leads_through(&r.o, &r.o.item[i], part))
+                want += r.o.item[i].self + r.o.item[i].elsewhere;
+        if (!want)
+            continue; /* perhaps no block has such a name, which is an error */
+        if (ask(&a, &r.p, "view=flat&block=%%2F%s%%2F&metric=%s", part, metric_name(&r)))
+            CHECK_INT(noted_paths(&a.t), want);
+        some++;
+        answered(&a);
+        say_case(&r);
+    }
+    CHECK(some > 50 || tap.failed);
+}
+
 TEST(rows_that_are_cut_off_are_summed_up)
 {
     static const char *const views[] = {"flat", "graph", "groups", "lines"};

@@ -12,23 +12,19 @@ import { Slider } from "./parts";
 import { useShell, useTable } from "./shell";
 import { addFilter, format, query, replace, withFilters, withView, withWords, type FilterKind } from "./state";
 
-const PAUSE = 300; // ms without a letter
+const PAUSE = 100; // ms without a letter
 
-// A text when nothing has been typed for a while; `now`: at once.
-function useSettled(text: string, now: number): string {
+// A text when nothing has been typed for a while.
+function useSettled(text: string): string {
   const [settled, set] = useState(text);
   useEffect(() => {
     const timer = setTimeout(() => set(text), PAUSE);
     return () => clearTimeout(timer);
   }, [text]);
-  useEffect(() => set(text), [now]);
   return settled;
 }
 
-const LARGE = 1_000_000; // contexts: walking them all takes seconds, so only Enter asks for it
 const LISTED = 10;
-
-const partOf = (table: Table | null) => (table?.total() ? table.number(table.total()!, "self") : null);
 
 /* ── Parts below a share ──────────────────────────────────────────────────────────── */
 
@@ -137,7 +133,6 @@ interface Props {
 
 export function Search({ input, hits, hit, step }: Props) {
   const { state } = useShell();
-  const [entered, enter] = useState(0);
   const text = state.words.find ?? "";
   const { wanted, error } = findIn(text);
   const { table: header } = useTable("view=header");
@@ -145,18 +140,11 @@ export function Search({ input, hits, hit, step }: Props) {
     const row = header?.rows.find((r) => header.text(r, "name") === name);
     return row ? (header!.number(row, "number") ?? 0) : Infinity;
   };
-  const large = count("contexts") > LARGE;
-  const pattern = useSettled(wanted?.pattern ?? "", entered);
-  const [asked, ask] = useState("");
-  useEffect(() => ask(pattern), [entered]);
-  const through_ = pattern && (!large || asked === pattern) ? pattern : "";
-  const through = useTable(through_ ? query({ ...state, filters: [...state.filters, { kind: "select", pattern }] }, "flat", { limit: 1 }) : null);
-  const all = useTable(through_ ? query(state, "flat", { limit: 1 }) : null);
+  const pattern = useSettled(wanted?.pattern ?? "");
   const matches = useTable(pattern ? query(state, "flat", { block: pattern, limit: LISTED, sort: "inclusive" }) : null);
   // Figures for an earlier text do not apply to the current one.
-  const current = wanted?.pattern === pattern && !through.busy && !all.busy && !matches.busy;
-  const part = current ? partOf(through.table) : null;
-  const whole = partOf(all.table);
+  const current = wanted?.pattern === pattern && !matches.busy;
+  const [percent, , sum, unit] = (current && matches.table?.remarks.find((r) => r.kind === "paths")?.arguments) || [];
   const none = !current ? "" : matches.error ? "no name matches" : hits ? "" : "none on this page";
   return (
     <form class="find" role="search" onSubmit={(e) => e.preventDefault()} onKeyDown={onKey}>
@@ -168,15 +156,12 @@ export function Search({ input, hits, hit, step }: Props) {
         value={text}
         onInput={(e) => replace(withWords(state, { find: e.currentTarget.value }))}
         onKeyDown={(e) => {
-          if (e.key === "Enter") {
-            enter((n) => n + 1);
-            step(e.shiftKey ? -1 : 1);
-          }
+          if (e.key === "Enter") step(e.shiftKey ? -1 : 1);
         }}
       />
       <span class={"found" + (error ? " wrong" : "")} aria-live="polite">
         {error || (!wanted ? "" : hits ? `${hit + 1} of ${hits}` : none)}
-        {wanted && part !== null && whole ? `, on paths of ${share(part / whole)} (${amount(part, through.table!.unit)})` : ""}
+        {percent === undefined ? "" : `, on paths of ${share(Number(percent) / 100)} (${amount(Number(sum), String(unit))})`}
       </span>
       <div class="panel">
         {current && matches.table ? <Matches table={matches.table} pattern={pattern} /> : null}
