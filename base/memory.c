@@ -90,14 +90,11 @@ void tt_vector_fini(struct tt_vector *v)
     v->count = v->room = 0;
 }
 
-static int grow_vector(struct tt_vector *v, size_t count)
+static int set_room(struct tt_vector *v, size_t room)
 {
-    size_t room = v->room ? v->room : 64 / v->size + 1;
     void *item;
 
-    while (room < count && room <= SIZE_MAX / 2)
-        room *= 2;
-    if (room < count || room > SIZE_MAX / v->size)
+    if (room > SIZE_MAX / v->size)
         return -1;
     item = tt_memory_grow(v->memory, v->item, room * v->size);
     if (!item)
@@ -105,6 +102,15 @@ static int grow_vector(struct tt_vector *v, size_t count)
     v->item = item;
     v->room = room;
     return 0;
+}
+
+static int grow_vector(struct tt_vector *v, size_t count)
+{
+    size_t room = v->room ? v->room : 64 / v->size + 1;
+
+    while (room < count && room <= SIZE_MAX / 2)
+        room *= 2;
+    return room < count ? -1 : set_room(v, room);
 }
 
 /* Forgets a MiB at a time, after its end has been passed. */
@@ -115,6 +121,14 @@ void tt_vector_forget(struct tt_vector *v, size_t before)
 
     if (behind && before && (before - 1) * v->size / AT_ONCE < behind)
         tt_memory_forget(v->memory, (char *)v->item + (behind - 1) * AT_ONCE, AT_ONCE);
+}
+
+void tt_vector_expect(struct tt_vector *v, size_t count)
+{
+    if (!v->room && count)
+        (void)set_room(v, count);
+    else if (count > v->room)
+        (void)grow_vector(v, count);
 }
 
 void *tt_vector_add(struct tt_vector *v, size_t more)

@@ -42,6 +42,8 @@ void tt_vector_fini(struct tt_vector *);
 /* Makes room for `more` items after the last one and counts them; they are zeroed.
  * Returns the first, or NULL, and then nothing has changed. */
 void *tt_vector_add(struct tt_vector *, size_t more);
+/* Makes room for so many items in all, which are not counted: a hint. */
+void tt_vector_expect(struct tt_vector *, size_t count);
 /* For a vector that is read once, in order: items before this one will not be read any
  * more. */
 void tt_vector_forget(struct tt_vector *, size_t before);

@@ -715,6 +715,7 @@ static int take_samples(struct transfer *t)
         add_strand(t, p->strand[i]);
         x.strand[i] = t->b->current;
     }
+    tt_builder_expect_samples(t->b, tt_picture_log_size(p));
     error = x.strand && x.sums ? tt_picture_log(p, take_sample, &x, &lost)
                                : -TT_ERR_MEMORY;
     if (!error)

@@ -227,6 +227,12 @@ void tt_samples_add(struct tt_builder *b, const struct tt_sample_row *row)
         b->failed = 1;
 }
 
+void tt_builder_expect_samples(struct tt_builder *b, size_t count)
+{
+    count = count < ROOM - b->sample.count ? count : ROOM - b->sample.count;
+    tt_vector_expect(&b->sample, b->sample.count + count);
+}
+
 static const char *name_of(const struct tt_builder *b, uint32_t metric)
 {
     return tt_builder_text(b,

@@ -61,6 +61,15 @@ uint32_t tt_picture_logged(const struct tt_picture *p, uint32_t cell)
     return UINT32_MAX;
 }
 
+size_t tt_picture_log_size(const struct tt_picture *p)
+{
+    size_t pages = 0;
+
+    for (uint32_t cell = tt_picture_first(p); cell < p->cells; cell += TT_PAGE_CELLS)
+        pages += log_page_at(p, cell) != NULL;
+    return pages * TT_LOG_ENTRIES;
+}
+
 struct reading {
     const struct tt_picture *p;
     tt_picture_each_sample *each;

@@ -16,6 +16,8 @@ typedef void tt_picture_each_sample(void *arg, const struct tt_picture_sample *)
 int tt_picture_log(const struct tt_picture *, tt_picture_each_sample *each, void *arg,
                    uint64_t *lost);
 
+size_t tt_picture_log_size(const struct tt_picture *); /* entries, at most */
+
 /* The context (index) of a cell that samples refer to: its own, or the one that it was evicted
  * to, or the strand's root; UINT32_MAX: unknown. */
 uint32_t tt_picture_logged(const struct tt_picture *, uint32_t cell);

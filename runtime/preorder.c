@@ -7,6 +7,7 @@
  * file cannot be reached from a root: an error. */
 #include "preorder.h"
 #include "figures.h"
+#include "large-pages.h"
 #include "picture.h"
 
 #include <stdlib.h>
@@ -164,7 +165,7 @@ static int read_contexts(struct tt_picture *p, struct sorting *s)
 
     if (error)
         return error;
-    p->context = calloc((size_t)expected + p->strands + 1, sizeof *p->context);
+    p->context = tt_large_array((size_t)expected + p->strands + 1, sizeof *p->context);
     p->index = calloc(p->cells, sizeof *p->index);
     stack = calloc((size_t)expected + 2, sizeof *stack);
     p->contexts = 0;
