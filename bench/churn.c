@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* churn.c PAIRS LIVE - objects of mixed sizes, from fifty stacks some twenty-five deep.
+/* churn.c PAIRS LIVE [THREADS] - objects of mixed sizes, from fifty stacks some twenty-five
+ * deep.
  *
  * W4: each stack makes thirty-two objects, which take the places of older ones in a ring of
- * so many; then comes another stack.  It says on stderr what a pair of malloc and free
- * took, in ns of the thread's CPU time. */
+ * so many; then comes another stack.  Each thread (default: 1) makes its part of the pairs, in its
+ * part of the ring.  It says on stderr what a pair of malloc and free took, in ns of the threads'
+ * CPU time. */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -12,9 +15,11 @@
 
 enum { BATCH = 32, DEPTH = 22 };
 
-static void **ring;
-static unsigned long places, place;
-static unsigned state = 1;
+static __thread void **ring;
+static __thread unsigned long place;
+static __thread unsigned state = 1;
+static unsigned long places;
+static long pairs;
 
 static unsigned next(void)
 {
@@ -67,18 +72,43 @@ static double now(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-int main(int argc, char **argv)
+/* Stores the CPU time that it took. */
+static void *run(void *took)
 {
-    long pairs = argc > 1 ? atol(argv[1]) : 1000000;
     double begin;
 
-    places = argc > 2 ? strtoul(argv[2], NULL, 10) : 4096;
     ring = calloc(places, sizeof *ring);
     if (!ring)
-        return 2;
+        exit(2);
     begin = now();
     for (long i = 0; i < pairs; i += BATCH)
         even(next() % 50 * 2654435761u >> 12, DEPTH);
-    fprintf(stderr, "pair %.2f\n", (now() - begin) / (double)pairs);
+    *(double *)took = now() - begin;
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    enum { THREADS_MAX = 1024 };
+    static pthread_t thread[THREADS_MAX];
+    static double took[THREADS_MAX];
+    const int threads = argc > 3 ? atoi(argv[3]) : 1;
+    double all = 0;
+
+    pairs = argc > 1 ? atol(argv[1]) : 1000000;
+    places = argc > 2 ? strtoul(argv[2], NULL, 10) : 4096;
+    if (threads < 1 || threads > THREADS_MAX)
+        return 2;
+    pairs /= threads;
+    places = (places + (unsigned)threads - 1) / (unsigned)threads;
+    for (int i = 1; i < threads; i++)
+        if (pthread_create(&thread[i], NULL, run, &took[i]) != 0)
+            return 2;
+    run(&took[0]);
+    for (int i = 1; i < threads; i++)
+        (void)pthread_join(thread[i], NULL);
+    for (int i = 0; i < threads; i++)
+        all += took[i];
+    fprintf(stderr, "pair %.2f\n", all / (double)pairs / threads);
     return 0;
 }

@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* heap-alive.c - live memory: now, at its maxima, and over time.
  *
- * The live memory of a site is changed together with the sum, under one lock: so both are
- * of one moment (maxima.c). */
+ *      shard 0    of sites that share a holding, and of all with a series
+ *      shard 1    ── sites of thread 1 ─┐
+ *      shard 2    ── sites of thread 2 ─┼── untold bytes ──▶ the sum, its maximum (maxima.c)
+ *        ⋮                              ┘
+ *
+ * A site belongs to the shard of the thread that made it, whose lock is for its holding.  A
+ * shard tells the sum what it has, under the lock of all, when this is more than its part of
+ * 1/512 of the maximum.  So threads seldom meet, and the more is alive, the more seldom.  In a
+ * process of one thread, and with a series, each event is told at once: all figures are exact.
+ *
+ * With more threads, each holding is exact, and so are the amounts of all at the noted maximum:
+ * what a thread changes after it has seen a maximum does not belong to it.  Only the choice of
+ * this moment depends on what was told.  All that is untold is 1/512 of the maximum at most; so
+ * the noted one, and what the holdings had then, are right to 1/256 of it. */
 #include "heap-alive.h"
+
+#include <string.h>
 
 #include "brief-lock.h"
 #include "clock.h"
@@ -13,11 +27,18 @@
 enum {
     BANDS_MAX = 500, /* of blocks, and of cost centres: later ones share one */
     SMALL = 1024,    /* bytes */
-    UNTIMED = 8      /* events */
+    UNTIMED = 8,     /* events */
+    SHARDS = 64,
+    PRECISION = 9, /* all shards may have 1/2^this of the maximum untold */
+    LUMP = 1 << 14 /* bytes that are allocated: a shard tells them at once */
 };
 
 static struct {
-    uint32_t lock; /* of all live memory, by site and in total */
+    _Alignas(64) uint64_t room;           /* that a shard need not tell; read by all */
+    _Alignas(64) uint32_t lock;           /* of the sums, and of the rest here */
+    uint32_t threads, threads_bits, next; /* bits: more than 2^bits are not there */
+    struct tt_space_record *space;        /* of the recording; NULL: no room */
+    /* Of a series, under the lock of shard 0: */
     uint32_t events;
     uint64_t now; /* when the clock was last read: ticks since the recording began */
     uint32_t interval, shift;       /* the current interval, of 2^shift ticks */
@@ -26,11 +47,120 @@ static struct {
     uint32_t count[TT_BANDS];
 } alive;
 
+/* The lock of a shard is taken before that of all. */
+static struct shard {
+    _Alignas(64) uint32_t lock; /* of its sites, too */
+    int64_t live;               /* not told so far: bytes */
+    uint64_t clock;             /* the same, of those allocated */
+} shard[SHARDS];
+
+/* ── Sums ─────────────────────────────────────────────────────────────────────────── */
+
+/* Under the lock of all. */
+static void set_room(uint64_t most)
+{
+    const uint64_t room = alive.threads < 2 ? 0 : most >> PRECISION >> alive.threads_bits;
+
+    if (room != alive.room)
+        __atomic_store_n(&alive.room, room, __ATOMIC_RELAXED);
+}
+
+static inline void add_untold(struct shard *h, struct tt_space_record *r)
+{
+    TT_SHOW(r->clock, r->clock + h->clock);
+    tt_maxima_change(r, h->live, alive.now);
+    h->clock = 0;
+    h->live = 0;
+}
+
+/* Under both locks. */
+static void tell(struct shard *h, struct tt_space_record *r)
+{
+    add_untold(h, r);
+    set_room(r->most);
+}
+
+/* In a process of one thread: always. */
+static inline int is_due(const struct shard *h)
+{
+    const uint64_t room = __atomic_load_n(&alive.room, __ATOMIC_RELAXED);
+
+    return (uint64_t)(h->live < 0 ? -h->live : h->live) > room ||
+           h->clock > (room ? LUMP : 0);
+}
+
+static void tell_all(struct tt_space_record *r)
+{
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        tt_brief_lock(&shard[i].lock);
+        if (shard[i].live || shard[i].clock) {
+            tt_brief_lock(&alive.lock);
+            tell(&shard[i], r);
+            tt_brief_unlock(&alive.lock);
+        }
+        tt_brief_unlock(&shard[i].lock);
+    }
+}
+
+/* 1: what shards have not told is more than they may now. */
+static int count_threads(struct tt_space_record *r, int more)
+{
+    const uint64_t before = alive.room;
+
+    alive.threads += alive.threads || more > 0 ? (uint32_t)more : 0;
+    alive.threads_bits = 0;
+    while (alive.threads >> alive.threads_bits && 1u << alive.threads_bits < SHARDS)
+        alive.threads_bits++;
+    set_room(r->most);
+    return alive.room < before;
+}
+
+uint32_t tt_alive_join(struct tt_space_record *r)
+{
+    uint32_t own;
+    int is_less;
+
+    tt_brief_lock(&alive.lock);
+    own = 1 + alive.next++ % (SHARDS - 1);
+    is_less = count_threads(r, 1);
+    tt_brief_unlock(&alive.lock);
+    if (is_less)
+        tell_all(r);
+    return own;
+}
+
+void tt_alive_part(struct tt_space_record *r)
+{
+    int is_less;
+
+    tt_brief_lock(&alive.lock);
+    is_less = count_threads(r, -1);
+    tt_brief_unlock(&alive.lock);
+    if (is_less)
+        tell_all(r);
+}
+
+/* What is untold by a thread in the middle of an event stays so: it may be this one. */
+void tt_alive_settle(const struct tt_recording *r)
+{
+    for (uint32_t i = 0; i < SHARDS; i++) {
+        if (!tt_brief_try(&shard[i].lock))
+            continue;
+        if (tt_brief_try(&alive.lock)) {
+            if (alive.recording == r && alive.space)
+                tell(&shard[i], alive.space);
+            tt_brief_unlock(&alive.lock);
+        }
+        tt_brief_unlock(&shard[i].lock);
+    }
+}
+
 /* ── Bands ────────────────────────────────────────────────────────────────────────── */
 
 static void begin_recording(struct tt_recording *r, struct tt_space_record *s)
 {
-    alive.recording = r;
+    __atomic_store_n(&alive.recording, r, __ATOMIC_RELAXED);
+    alive.space = s;
     alive.now = 0;
     alive.interval = 0;
     alive.shift = tt_bands_shift(r);
@@ -62,21 +192,42 @@ static struct tt_band *band_of(struct tt_recording *r, struct tt_space_record *s
     return b;
 }
 
-void tt_alive_begin(struct tt_heap_site *s, struct tt_recording *r, const tt_type *types,
-                    uint32_t count, tt_block block, tt_block centre)
+/* Under all locks: what is untold is of another recording. */
+static void change_recording(struct tt_recording *r, struct tt_space_record *s)
 {
-    const uint32_t key[TT_SITE_BANDS] = {types[s->type], block, centre},
+    for (uint32_t i = 0; i < SHARDS; i++)
+        tt_brief_lock(&shard[i].lock);
+    tt_brief_lock(&alive.lock);
+    if (alive.recording != r) {
+        begin_recording(r, s);
+        for (uint32_t i = 0; i < SHARDS; i++) {
+            shard[i].live = 0;
+            shard[i].clock = 0;
+        }
+    }
+    tt_brief_unlock(&alive.lock);
+    for (uint32_t i = SHARDS; i-- > 0;)
+        tt_brief_unlock(&shard[i].lock);
+}
+
+void tt_alive_begin(struct tt_heap_site *s, struct tt_recording *r,
+                    const struct tt_alive_place *at)
+{
+    const uint32_t key[TT_SITE_BANDS] = {at->types[s->type], at->block, at->centre},
                    wanted = r->options.series;
     struct tt_space_record *space = tt_space_record(r);
+    const int is_own = tt_site_hold(s, r, at->types, at->count);
 
-    tt_site_hold(s, r, types, count);
-    tt_brief_lock(&alive.lock);
-    if (alive.recording != r)
-        begin_recording(r, space);
-    for (uint32_t i = 0; space && i < TT_SITE_BANDS; i++)
+    if (__atomic_load_n(&alive.recording, __ATOMIC_RELAXED) != r)
+        change_recording(r, space);
+    s->shard = is_own && !wanted ? at->shard : 0;
+    if (!space || !wanted)
+        return;
+    tt_brief_lock(&shard[0].lock);
+    for (uint32_t i = 0; i < TT_SITE_BANDS; i++)
         if (wanted & 1u << i)
             s->band[i] = band_of(r, space, (enum tt_band_of)i, key[i]);
-    tt_brief_unlock(&alive.lock);
+    tt_brief_unlock(&shard[0].lock);
 }
 
 /* ── Time ─────────────────────────────────────────────────────────────────────────── */
@@ -117,68 +268,109 @@ static inline void change_band(struct tt_band *b, int64_t bytes)
         TT_SHOW(b->delta[alive.interval], b->delta[alive.interval] + bytes);
 }
 
-static inline void change(struct tt_space_record *r, struct tt_heap_site *s,
-                          const struct tt_object *o, int sign)
+/* Under the shard's lock. */
+static inline void change_site(struct shard *h, struct tt_space_record *r,
+                               struct tt_heap_site *s, const struct tt_object *o,
+                               int sign)
 {
     const int64_t bytes = sign * (int64_t)o->bytes;
 
-    see_time(r, o);
     if (s->holding)
         tt_holding_change(r, s->holding, bytes, sign * (int64_t)o->number);
     change_band(s->band[TT_BAND_TYPE], bytes);
     change_band(s->band[TT_BAND_BLOCK], bytes);
     change_band(s->band[TT_BAND_CENTRE], bytes);
+    h->live += bytes;
+}
+
+static inline void change(struct shard *h, struct tt_space_record *r,
+                          struct tt_heap_site *s, const struct tt_object *o, int sign)
+{
+    see_time(r, o); /* may keep the maximum of a part, of all holdings */
+    change_site(h, r, s, o, sign);
+    if (r->part_shift) {
+        TT_ASSERT(h == &shard[0]); /* whose lock is enough, as there is no other */
+        add_untold(h, r);
+    } else if (is_due(h)) {
+        tt_brief_lock(&alive.lock);
+        tell(h, r);
+        tt_brief_unlock(&alive.lock);
+    }
+}
+
+static inline uint64_t clock_of(const struct shard *h, const struct tt_space_record *r)
+{
+    return __atomic_load_n(&r->clock, __ATOMIC_RELAXED) + h->clock;
 }
 
 uint64_t tt_alive_made(struct tt_space_record *r, struct tt_heap_site *s,
                        const struct tt_object *o)
 {
+    struct shard *h = &shard[s->shard];
     uint64_t clock;
 
-    tt_brief_lock(&alive.lock);
-    clock = r->clock + o->bytes + !o->bytes;
-    TT_SHOW(r->clock, clock);
+    tt_brief_lock(&h->lock);
+    h->clock += o->bytes + !o->bytes;
+    clock = clock_of(h, r);
     TT_SHOW(s->objects, s->objects + 1);
-    change(r, s, o, 1);
-    tt_maxima_change(r, (int64_t)o->bytes, alive.now);
-    tt_brief_unlock(&alive.lock);
+    change(h, r, s, o, 1);
+    tt_brief_unlock(&h->lock);
     return clock;
 }
 
-void tt_alive_gone(struct tt_space_record *r, struct tt_heap_site *s,
-                   const struct tt_object *o)
+uint64_t tt_alive_gone(struct tt_space_record *r, struct tt_heap_site *s,
+                       const struct tt_object *o)
 {
+    struct shard *h = &shard[s->shard];
+    uint64_t clock;
     int is_free;
 
-    tt_brief_lock(&alive.lock);
-    change(r, s, o, -1);
-    tt_maxima_change(r, -(int64_t)o->bytes, alive.now);
+    tt_brief_lock(&h->lock);
+    clock = clock_of(h, r);
+    change(h, r, s, o, -1);
     TT_ASSERT(s->objects > 0);
     is_free = s->objects == 1 && !s->owner;
     TT_SHOW(s->objects, s->objects - 1); /* last: its owner may then free the site */
-    tt_brief_unlock(&alive.lock);
+    tt_brief_unlock(&h->lock);
     if (is_free)
         tt_site_give(s);
+    return clock;
 }
 
 int tt_alive_leave(struct tt_heap_site *s)
 {
+    struct shard *h = &shard[s->shard];
     int is_free;
 
-    tt_brief_lock(&alive.lock);
+    tt_brief_lock(&h->lock);
     TT_ASSERT(s->owner);
     TT_SHOW(s->owner, NULL);
     is_free = !s->objects;
-    tt_brief_unlock(&alive.lock);
+    tt_brief_unlock(&h->lock);
     return is_free;
 }
 
-void tt_alive_free(void) { alive.lock = TT_BRIEF_FREE; }
+static void free_shards(void)
+{
+    for (uint32_t i = 0; i < SHARDS; i++)
+        shard[i].lock = TT_BRIEF_FREE;
+}
+
+void tt_alive_free(void)
+{
+    alive.lock = TT_BRIEF_FREE;
+    free_shards();
+}
 
 /* Another thread may have been changing the keys at the fork: they are leaked. */
-void tt_alive_forked(void)
+void tt_alive_forked(int threads)
 {
     alive.lock = 0;
+    alive.threads = (uint32_t)threads;
+    alive.threads_bits = 1;
+    alive.room = 0;
     alive.recording = NULL;
+    alive.space = NULL;
     alive.bands = (struct tt_keys){0};
+    memset(shard, 0, sizeof shard);
 }

@@ -96,8 +96,8 @@ static void begin_holdings(struct tt_recording *r, const tt_type *types, uint32_
     }
 }
 
-void tt_site_hold(struct tt_heap_site *s, struct tt_recording *r, const tt_type *types,
-                  uint32_t count)
+int tt_site_hold(struct tt_heap_site *s, struct tt_recording *r, const tt_type *types,
+                 uint32_t count)
 {
     struct tt_holding *h;
 
@@ -107,6 +107,7 @@ void tt_site_hold(struct tt_heap_site *s, struct tt_recording *r, const tt_type 
     h = s->node ? tt_holding_take(r, &all.room, types[s->type], s->node) : NULL;
     s->holding = h ? h : all.other[s->type];
     tt_brief_unlock(&all.lock);
+    return h != NULL;
 }
 
 void tt_sites_free(void) { all.lock = TT_BRIEF_FREE; }

@@ -21,11 +21,11 @@ struct tt_heap_site {             /* fields of each event first, in one cache li
     struct tt_thread_heap *owner; /* NULL: its thread has ended */
     struct tt_space *made;        /* of its owner alone, as all fields with a * */
     uint64_t seen;                /* * evictions of the tree for which these are valid */
-    /* Under the lock, for any thread: */
+    /* Under its shard's lock, for any thread: */
     struct tt_holding *holding;          /* NULL: there was no room */
     struct tt_band *band[TT_SITE_BANDS]; /* of its type, block and cost centre; or NULL */
     uint32_t objects;                    /* number of objects that refer to it */
-    uint32_t index;                      /* never changes */
+    uint32_t index, shard; /* never change; shard: its lock is for these (heap-alive.c) */
     struct {
         uint32_t age;
         struct tt_space *row;
@@ -53,9 +53,9 @@ static inline struct tt_heap_site *tt_site_at(uint32_t index)
 }
 
 /* Gives it a holding for its live objects at its node; of one of `count` types.  Without
- * a node, or without room, it shares the holding of its type. */
-void tt_site_hold(struct tt_heap_site *, struct tt_recording *, const tt_type *types,
-                  uint32_t count);
+ * a node, or without room, it shares the holding of its type: 0. */
+int tt_site_hold(struct tt_heap_site *, struct tt_recording *, const tt_type *types,
+                 uint32_t count);
 
 /* In the child of a fork: frees the lock; and drops all sites. */
 void tt_sites_free(void);

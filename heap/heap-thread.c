@@ -62,6 +62,7 @@ void tt_heap_end_thread(struct tt_thread *t)
     if (tt_heap_here == h)
         tt_heap_here = NULL;
     leave_sites(h);
+    tt_alive_part(h->space);
     tt_keys_fini(&h->keys);
     tt_stack_cache_free(h->recall);
     munmap(h, sizeof *h);
@@ -91,6 +92,7 @@ static struct tt_thread_heap *begin_thread(struct tt_thread *t)
     h->error = &errno;
     h->recording = t->recording;
     h->space = tt_heap_space(t->recording);
+    h->shard = tt_alive_join(h->space);
     tt_graft_find_stack(&h->hanging);
     h->hanging.script.wanted = 1;
     t->collector = tt_heap_here = h;
@@ -142,7 +144,8 @@ struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *h, struct tt_no
                                type << 1 | (unsigned)below) ^
                    0x5555555555555554u;
     uint32_t index = tt_keys_find(&h->keys, key);
-    tt_block centre = TT_BLOCK_ROOT;
+    struct tt_alive_place at = {tt_heap_type, TT_HEAP_TYPES, h->shard,
+                                below ? block : n->key, TT_BLOCK_ROOT};
     struct tt_heap_site *s;
 
     if (index)
@@ -154,9 +157,8 @@ struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *h, struct tt_no
     s->node = n;
     s->below = below;
     if (h->recording->options.series & 1u << TT_BAND_CENTRE)
-        centre = tt_bands_centre(&h->thread->tree, n);
-    tt_alive_begin(s, h->recording, tt_heap_type, TT_HEAP_TYPES, below ? block : n->key,
-                   centre);
+        at.centre = tt_bands_centre(&h->thread->tree, n);
+    tt_alive_begin(s, h->recording, &at);
     tt_keys_add(&h->keys, key, s->index);
     return s;
 }

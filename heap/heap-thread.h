@@ -19,6 +19,7 @@ struct tt_thread_heap { /* a thread's own, mapped; pages exist once used */
     const uint64_t *evicted;        /* counts the thread's evictions */
     uint64_t evictions, generation; /* for which the keys are valid */
     uint64_t forgotten;             /* how often keys were forgotten */
+    uint32_t shard;                 /* of its live objects (heap-alive.c) */
     struct tt_stack_cache *recall;
     struct tt_keys keys; /* of stacks, contexts, and sites of others */
     struct tt_heap_site *sites;

@@ -113,7 +113,7 @@ static void forget_object(struct tt_thread_heap *h, const struct tt_object *o,
 {
     struct tt_heap_site *origin = tt_site_at(tt_made_by(o)),
                         *s = is_own(h, origin) ? origin : tt_heap_site_for(h, origin);
-    uint64_t now = __atomic_load_n(&h->space->clock, __ATOMIC_RELAXED);
+    const uint64_t now = tt_alive_gone(h->space, origin, o);
 
     if (s) {
         tt_heap_place_site(h, s);
@@ -121,7 +121,6 @@ static void forget_object(struct tt_thread_heap *h, const struct tt_object *o,
         if (temporary)
             count_metric(h, s, heap.temporary, o->number, &s->temporary);
     }
-    tt_alive_gone(h->space, origin, o);
 }
 
 /* The bytes that an object takes beyond the requested size. */
@@ -282,8 +281,9 @@ static void made_unowned(void *p, size_t size, enum tt_heap_type type)
     if (!s || !tt_space_stray(&w, &o))
         return;
     if (!s->holding)
-        tt_alive_begin(s, tt_recording_now(), tt_heap_type, TT_HEAP_TYPES, TT_BLOCK_OTHER,
-                       TT_BLOCK_ROOT);
+        tt_alive_begin(s, tt_recording_now(),
+                       &(struct tt_alive_place){tt_heap_type, TT_HEAP_TYPES, 0,
+                                                TT_BLOCK_OTHER, TT_BLOCK_ROOT});
     object.made = tt_made(s->index,
                           tt_alive_made(tt_heap_space(tt_recording_now()), s, &object));
     (void)tt_heap_table_add(&object, &before);
@@ -316,7 +316,7 @@ static void forget_unowned(const struct tt_object *o)
     struct tt_objects objects = objects_of(o);
 
     if (tt_space_stray(&w, &objects))
-        tt_alive_gone(tt_heap_space(tt_recording_now()), s, o);
+        (void)tt_alive_gone(tt_heap_space(tt_recording_now()), s, o);
 }
 
 static inline void forget(struct tt_thread_heap *h, const struct tt_object *o, void *p)
@@ -449,6 +449,7 @@ void tt_heap_stop(void)
     struct tt_recording *r = tt_recording_now();
 
     tt_heap_on = 0;
+    tt_alive_settle(r);
     if (r)
         tt_bump_shared(&r->header->lost_objects,
                        __atomic_load_n(&heap.missed, __ATOMIC_RELAXED));
@@ -476,5 +477,5 @@ void tt_heap_forked(void)
         tt_heap_here->last = NULL;
     }
     heap.missed = 0;
-    tt_alive_forked();
+    tt_alive_forked(tt_heap_here != NULL);
 }

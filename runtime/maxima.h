@@ -30,13 +30,16 @@ static inline void tt_parts_see(struct tt_recording *r, struct tt_space_record *
 static inline void tt_holding_change(const struct tt_space_record *s,
                                      struct tt_holding *h, int64_t bytes, int64_t number)
 {
-    if (h->changed <= s->peak) {
+    /* Once: it may grow meanwhile, and is then of a later moment. */
+    const uint64_t peak = __atomic_load_n(&s->peak, __ATOMIC_ACQUIRE);
+
+    if (h->changed <= peak) {
         h->peak = h->live;
         h->peak_number = h->live_number;
     }
     h->live += (uint64_t)bytes;
     h->live_number += (uint64_t)number;
-    __atomic_store_n(&h->changed, s->peak + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&h->changed, peak + 1, __ATOMIC_RELEASE);
 }
 
 static inline void tt_maxima_change(struct tt_space_record *s, int64_t bytes,
@@ -46,7 +49,7 @@ static inline void tt_maxima_change(struct tt_space_record *s, int64_t bytes,
     if (s->live > s->most) {
         s->most = s->live;
         s->most_time = now;
-        s->peak++;
+        __atomic_store_n(&s->peak, s->peak + 1, __ATOMIC_RELEASE);
     }
 }
 

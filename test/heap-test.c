@@ -358,3 +358,72 @@ TEST(threads_free_what_others_made_and_end)
     check_sums(&s, 0);
     end();
 }
+
+/* Each event is one turn, under a lock that knows the truth. */
+static struct {
+    pthread_mutex_t lock;
+    uint64_t state, live, most, made, number;
+    size_t size[KEYS];
+    int turn;
+} turns = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void take_turn(void)
+{
+    uint64_t key = next(&turns.state) % KEYS, chance = next(&turns.state) % 8;
+
+    if (turns.size[key] && chance < (turns.turn++ / 5000 % 2 ? 7 : 3)) {
+        forget(key);
+        turns.live -= turns.size[key];
+        turns.size[key] = 0;
+        return;
+    }
+    turns.live -= turns.size[key]; /* what was there has gone unseen */
+    turns.size[key] = 1 + next(&turns.state) % 4000;
+    make_at(key, turns.size[key], (unsigned)(next(&turns.state) % 9));
+    turns.live += turns.size[key];
+    turns.made += turns.size[key];
+    turns.number++;
+    turns.most = turns.live > turns.most ? turns.live : turns.most;
+}
+
+static void *take_turns(void *arg)
+{
+    for (int i = 0; i < TURNS; i++) {
+        pthread_mutex_lock(&turns.lock);
+        take_turn();
+        pthread_mutex_unlock(&turns.lock);
+    }
+    return arg;
+}
+
+static int is_near(uint64_t figure, uint64_t truth)
+{
+    const uint64_t far = figure > truth ? figure - truth : truth - figure;
+
+    return far <= truth / 256;
+}
+
+TEST(a_maximum_of_several_threads_is_right_to_a_256th)
+{
+    pthread_t thread[THREADS];
+    struct sums s;
+
+    begin(0, "sampled,series=none");
+    for (uint64_t round = 1; round < 4; round++) {
+        turns.state = round;
+        for (int i = 0; i < THREADS; i++)
+            CHECK_INT(pthread_create(&thread[i], NULL, take_turns, NULL), 0);
+        for (int i = 0; i < THREADS; i++)
+            pthread_join(thread[i], NULL);
+        s = sums_here();
+        CHECK_INT(s.number, turns.number);
+        CHECK_INT(s.made, turns.made);
+        CHECK_INT(s.made - s.freed, turns.live);
+        CHECK_INT(s.held.now, turns.live);
+        CHECK_INT(s.live, turns.live); /* as all threads but this one have ended */
+        CHECK_INT(s.maxima, 1);
+        CHECK(is_near(s.most[0], turns.most));
+        CHECK(is_near(s.held.then[0], turns.most));
+    }
+    end();
+}
