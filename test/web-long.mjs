@@ -139,11 +139,21 @@ async function flame(page) {
     await page.mouse.move(at.x + dx, at.y + 40, { steps: 4 });
     await page.mouse.up();
   };
+  const start = () => Number(word(page, "zoom").split("..")[0]);
+  // The address is written when the graph rests, and on a busy machine it may rest on the way.
+  const movedTo = (at, by) =>
+    page.waitForFunction(([at, size, by]) => Math.abs((Number(/zoom=([\d.]+?)\.\./.exec(location.hash)?.[1]) - at) / size - by) < 0.02, [at, to_ - from, by], { timeout: 30000 }).then(() => true, () => false);
   await drag(-300);
-  await page.waitForFunction((f) => !location.hash.includes(f), from.toFixed(7));
+  ok((await movedTo(from, 300 / box.width)) && !word(page, "context"), "it is dragged, which opens nothing", `${from} ${start()}`);
   await settled(page);
-  const moved = Number(word(page, "zoom").split("..")[0]);
-  ok(Math.abs((moved - from) / (to_ - from) - 300 / box.width) < 0.02 && !word(page, "context"), "it is dragged, which opens nothing", `${from} ${moved}`);
+  const there = start();
+  await page.$eval(".sheet", (sheet, { x, y }) => {
+    const send = (type, dx) => sheet.dispatchEvent(new PointerEvent(type, { bubbles: true, clientX: x + dx, clientY: y, buttons: 1, button: 0, pointerType: "mouse" }));
+    send("pointerdown", 0);
+    for (let dx = -30; dx >= -120; dx -= 30) send("pointermove", dx);
+    send("pointerup", -120);
+  }, { x: at.x, y: at.y + 40 });
+  ok(await movedTo(there, 120 / box.width), "and as far if the browser was too busy to draw on the way", `${there} ${start()}`);
   const read = await page.getAttribute(".map", "aria-valuetext");
   await page.focus(".map");
   await page.keyboard.press("ArrowLeft");

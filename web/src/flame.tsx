@@ -284,7 +284,12 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
   const shell = useShell();
   const [own, setOwn] = useState(ALL);
   const part = given ?? own;
-  const setPart = onPart ?? setOwn;
+  const latest = useRef(part); // several events may come before the graph is drawn again
+  latest.current = part;
+  const setPart = (to: Part) => {
+    latest.current = to;
+    (onPart ?? setOwn)(to);
+  };
   useEffect(() => setOwn(ALL), [label, all[0]?.name]); // another graph
   const [unfolded, unfold] = useState(false);
   const stem = useMemo(() => (folds && !unfolded ? stemOf(all) : 0), [all, folds, unfolded]);
@@ -383,18 +388,20 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
   const turned = useRef(0);
   wheel.current = (e) => {
     const aside = Math.abs(e.deltaX) > Math.abs(e.deltaY);
-    if (!e.ctrlKey && !(aside && !isWhole(part))) return;
+    const before = latest.current;
+    if (!e.ctrlKey && !(aside && !isWhole(before))) return;
     e.preventDefault();
-    if (aside) setPart(moved(part, e.deltaX / width));
-    else if (e.deltaY < 0 || !isWhole(part)) setPart(zoomed(part, Math.exp(-Math.max(-200, Math.min(200, e.deltaY)) * 0.004), placeOf(e, canvas.current!.getBoundingClientRect())));
+    if (aside) setPart(moved(before, e.deltaX / width));
+    else if (e.deltaY < 0 || !isWhole(before)) setPart(zoomed(before, Math.exp(-Math.max(-200, Math.min(200, e.deltaY)) * 0.004), placeOf(e, canvas.current!.getBoundingClientRect())));
     else if (e.deltaY && e.timeStamp - turned.current > 180) {
       turned.current = e.timeStamp;
       onLeave?.();
     }
   };
-  const dragged = useDrag(box, part, width, setPart);
+  const dragged = useDrag(box, latest, width, setPart);
   // By a step, around the frame that is chosen.
   const step = (by: number) => {
+    const { current: part } = latest;
     const middle = chosen ? (Math.max(chosen.left, part.from) + Math.min(chosen.right, part.to)) / 2 : 0.5;
     setPart(zoomed(part, by, middle > part.from && middle < part.to ? middle : (part.from + part.to) / 2));
   };
@@ -412,7 +419,7 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
     const from = chosen ?? frames[0];
     if (!from) return;
     if (e.shiftKey && (key === "ArrowLeft" || key === "ArrowRight")) {
-      setPart(moved(part, key === "ArrowLeft" ? -0.2 : 0.2));
+      setPart(moved(latest.current, key === "ArrowLeft" ? -0.2 : 0.2));
     } else if (key === "+" || key === "=") {
       step(1.5);
     } else if (key === "-") {

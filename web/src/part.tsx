@@ -85,12 +85,13 @@ export function PartMap(props: Props) {
   useLayoutEffect(() => {
     if (canvas.current && width) drawMarks(canvas.current, width, props);
   }, [marks, levels, up, width]);
+  const size = part.to - part.from;
   const go = (e: PointerEvent) => {
     const r = box!.getBoundingClientRect();
-    const size = part.to - part.from;
     onMove(within((e.clientX - r.left) / r.width - size / 2, size));
   };
-  const percent = (n: number) => `${(n * 100).toFixed(part.to - part.from < 0.05 ? 2 : 0)}\u202f%`;
+  const digits = size < 0.05 ? 2 + Math.max(0, Math.ceil(-Math.log10(size * 100))) : 0; // so that a step changes the text
+  const percent = (n: number) => `${(n * 100).toFixed(digits)}\u202f%`;
   return (
     <div
       ref={setBox}
@@ -127,16 +128,16 @@ const NEAR = 4; // pixels: less is a click
 
 // Drags what is in `box` up and down, and the part sideways.  Returns whether the last press was a
 // drag, so that its end opens nothing.
-export function useDrag(box: HTMLElement | null, part: Part, width: number, onMove: (part: Part) => void): RefObject<boolean> {
+export function useDrag(box: HTMLElement | null, part: RefObject<Part>, width: number, onMove: (part: Part) => void): RefObject<boolean> {
   const dragged = useRef(false);
-  const now = useRef({ part, width, onMove });
-  now.current = { part, width, onMove };
+  const now = useRef({ width, onMove });
+  now.current = { width, onMove };
   useEffect(() => {
     if (!box) return undefined;
     let last: { x: number; y: number } | null = null;
     const down = (e: PointerEvent) => {
       last = e.button === 0 && e.pointerType !== "touch" ? { x: e.clientX, y: e.clientY } : null;
-      if (e.pointerType === "touch" && !isWhole(now.current.part)) last = { x: e.clientX, y: e.clientY };
+      if (e.pointerType === "touch" && !isWhole(part.current!)) last = { x: e.clientX, y: e.clientY };
       dragged.current = false;
     };
     const move = (e: PointerEvent) => {
@@ -147,7 +148,7 @@ export function useDrag(box: HTMLElement | null, part: Part, width: number, onMo
       dragged.current = true;
       last = { x: e.clientX, y: e.clientY };
       if (e.pointerType !== "touch") box.scrollTop += dy;
-      if (dx && !isWhole(now.current.part)) now.current.onMove(moved(now.current.part, dx / now.current.width));
+      if (dx && !isWhole(part.current!)) now.current.onMove(moved(part.current!, dx / now.current.width));
     };
     const up = () => (last = null);
     box.addEventListener("pointerdown", down);
