@@ -52,6 +52,15 @@ void tt_memory_put(const struct tt_memory *m, void *p)
         free(h);
 }
 
+char *tt_memory_text(const struct tt_memory *m, const char *text, size_t length)
+{
+    char *copy = tt_memory_get(m, length + 1);
+
+    if (copy)
+        memcpy(copy, text, length);
+    return copy;
+}
+
 void *tt_memory_grow(const struct tt_memory *m, void *p, size_t larger)
 {
     struct head *h = p ? head_of(p) : NULL, *grown = NULL;

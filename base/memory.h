@@ -24,6 +24,8 @@ struct tt_memory {
 
 void *tt_memory_get(const struct tt_memory *, size_t size);
 void tt_memory_put(const struct tt_memory *, void *p); /* NULL: nothing */
+/* A copy of a text, with a NUL after it; NULL: no memory. */
+char *tt_memory_text(const struct tt_memory *, const char *text, size_t length);
 /* Enlarges a piece, keeps its content and zeroes the rest; NULL: no memory, and nothing
  * has changed. */
 void *tt_memory_grow(const struct tt_memory *, void *p, size_t larger);

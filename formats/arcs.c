@@ -19,18 +19,6 @@ int tt_arcs_init(struct tt_arcs *a, struct tt_builder *b, const struct tt_memory
     return a->sum ? 0 : -TT_ERR_MEMORY;
 }
 
-void tt_arcs_fini(struct tt_arcs *a)
-{
-    tt_pairs_fini(&a->by_block);
-    tt_index_fini(&a->by_ends, a->memory);
-    tt_vector_fini(&a->function);
-    tt_vector_fini(&a->arc);
-    tt_vector_fini(&a->self);
-    tt_vector_fini(&a->cost);
-    tt_memory_put(a->memory, a->sum);
-    a->sum = NULL;
-}
-
 uint32_t tt_arcs_namesake(struct tt_arcs *a, uint32_t block)
 {
     struct tt_arc_function *f = block == TT_NONE ? NULL : tt_vector_add(&a->function, 1);

@@ -50,7 +50,6 @@ struct tt_arcs {
 
 int tt_arcs_init(struct tt_arcs *, struct tt_builder *, const struct tt_memory *,
                  uint32_t events); /* -TT_ERR_MEMORY */
-void tt_arcs_fini(struct tt_arcs *);
 
 /* The number of a function or a call; TT_NONE: no memory. */
 uint32_t tt_arcs_function(struct tt_arcs *, uint32_t block);

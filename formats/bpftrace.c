@@ -180,7 +180,7 @@ static int take_line(struct bpftrace *x, const char *line, size_t length)
 
 static int read_bpftrace(struct tt_source *s, struct tt_builder *b)
 {
-    struct bpftrace *x = tt_memory_get(NULL, sizeof *x);
+    struct bpftrace *x = tt_memory_get(s->memory, sizeof *x);
     size_t length;
     char *line;
     int error;
@@ -196,9 +196,6 @@ static int read_bpftrace(struct tt_source *s, struct tt_builder *b)
             break;
     if (!error && x->current)
         error = tt_source_fail(s, "the file ends within a key of @%s", x->current->name);
-    tt_vector_fini(&x->stack);
-    tt_frames_fini(&x->names);
-    tt_memory_put(NULL, x);
     return error;
 }
 

@@ -170,7 +170,7 @@ static int is_same(const struct cali *x, uint32_t index, uint64_t attribute,
 static int add_node(struct cali *x, uint64_t id, uint64_t attribute, const char *data,
                     uint32_t parent)
 {
-    struct node n = {.attribute = attribute, .parent = parent}, *to;
+    struct node n = {.attribute = attribute, .parent = parent};
     int is_new, error = keep_text(x, data, &n.data);
     uint32_t *at = error ? NULL : tt_pairs_get(&x->ids, id, 0, &is_new);
 
@@ -190,12 +190,8 @@ static int add_node(struct cali *x, uint64_t id, uint64_t attribute, const char 
         const char *flags = data_of(x, parent, PROPERTIES);
         n.flags = flags ? (int)tt_caliper_number(flags) : 0;
     }
-    to = tt_vector_add(&x->node, 1);
-    if (!to)
-        return tt_source_no_memory(x->s);
-    *to = n;
-    *at = (uint32_t)x->node.count;
-    return 0;
+    *at = (uint32_t)x->node.count + 1;
+    return tt_source_append(x->s, &x->node, &n);
 }
 
 /* Adds the nodes that every file assumes: types, and the properties of attributes. */
@@ -391,14 +387,7 @@ static int read_cali(struct tt_source *s, struct tt_builder *b)
     while (!error && (more = tt_source_line(s, &line, &length)) > 0)
         error = take_line(&x, line);
     error = error ? error : more;
-    error = error ? error : tt_caliper_finish(&x.shared);
-    tt_vector_fini(&x.fields);
-    tt_vector_fini(&x.column);
-    tt_vector_fini(&x.text);
-    tt_vector_fini(&x.node);
-    tt_pairs_fini(&x.ids);
-    tt_caliper_fini(&x.shared);
-    return error;
+    return error ? error : tt_caliper_finish(&x.shared);
 }
 
 static enum tt_match detect(const char *head, size_t size)

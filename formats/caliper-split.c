@@ -132,7 +132,7 @@ static struct node *node_at(const struct split *x, uint32_t i)
 
 static int read_node(struct split *x, struct tt_json *j)
 {
-    struct node n = {.parent = TT_NONE, .label = SIZE_MAX}, *to;
+    struct node n = {.parent = TT_NONE, .label = SIZE_MAX};
     uint64_t parent;
     int e, is_null = 0;
 
@@ -154,11 +154,8 @@ static int read_node(struct split *x, struct tt_json *j)
     if (n.label == SIZE_MAX)
         return tt_json_wrong(j, "this node has no label");
     n.context = TT_NONE;
-    to = tt_vector_add(&x->node, 1);
-    if (!to)
-        return tt_source_no_memory(j->s);
-    *to = n;
-    return 1;
+    e = tt_source_append(j->s, &x->node, &n);
+    return e ? e : 1;
 }
 
 static int read_nodes(struct split *x, struct tt_json *j)
@@ -351,13 +348,7 @@ static int read_split(struct tt_source *s, struct tt_builder *b)
     error = error ? error : read_part(&x, METADATA, read_metadata);
     error = error ? error : read_part(&x, NODES, read_nodes);
     error = error ? error : read_part(&x, DATA, read_rows);
-    error = error ? error : tt_caliper_finish(&x.shared);
-    tt_vector_fini(&x.text);
-    tt_vector_fini(&x.cell);
-    tt_vector_fini(&x.node);
-    tt_vector_fini(&x.column);
-    tt_caliper_fini(&x.shared);
-    return error;
+    return error ? error : tt_caliper_finish(&x.shared);
 }
 
 /* The first key is "data", with rows, or the columns are described early. */

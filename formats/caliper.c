@@ -23,14 +23,6 @@ void tt_caliper_init(struct tt_caliper *x, struct tt_source *s, struct tt_builde
     tt_vector_init(&x->parent, s->memory, sizeof(uint32_t));
 }
 
-void tt_caliper_fini(struct tt_caliper *x)
-{
-    tt_vector_fini(&x->parent);
-    tt_vector_fini(&x->inclusive);
-    tt_pairs_fini(&x->has_self);
-    tt_pairs_fini(&x->figure);
-}
-
 /* ── Columns ──────────────────────────────────────────────────────────────────────── */
 
 static int is_among(const char *name, const char *const *words)
@@ -186,16 +178,13 @@ static int add_inclusive(struct tt_caliper *x, uint32_t metric, uint32_t context
     uint64_t what = (uint64_t)context << 32 | metric,
              whose = (uint64_t)x->rank << 32 | x->thread;
     int is_new;
-    uint32_t *at = tt_pairs_get(&x->figure, what, whose, &is_new);
-    struct figure *f = at && is_new ? tt_vector_add(&x->inclusive, 1) : NULL;
+    struct figure *f = tt_pairs_item(&x->figure, &x->inclusive, what, whose, &is_new);
 
-    if (!at || (is_new && !f))
+    if (!f)
         return tt_source_no_memory(x->s);
-    if (is_new) {
+    if (is_new)
         *f = (struct figure){context, metric, x->rank, x->thread, 0};
-        *at = (uint32_t)x->inclusive.count;
-    }
-    ((struct figure *)x->inclusive.item)[*at - 1].self += amount;
+    f->self += amount;
     return 0;
 }
 

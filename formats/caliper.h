@@ -39,7 +39,6 @@ struct tt_caliper {
 };
 
 void tt_caliper_init(struct tt_caliper *, struct tt_source *, struct tt_builder *);
-void tt_caliper_fini(struct tt_caliper *);
 
 /* Does a column of this name have the rank or the thread of a record? */
 enum tt_caliper_kind tt_caliper_whose(const char *name);

@@ -545,7 +545,7 @@ static int finish(struct reading *r)
 
 static int read_callgrind(struct tt_source *s, struct tt_builder *b)
 {
-    struct reading *r = tt_memory_get(NULL, sizeof *r);
+    struct reading *r = tt_memory_get(s->memory, sizeof *r);
     size_t length;
     char *line;
     int error;
@@ -564,17 +564,7 @@ static int read_callgrind(struct tt_source *s, struct tt_builder *b)
     while ((error = tt_source_line(s, &line, &length)) > 0)
         if ((error = take_line(r, line)) != 0)
             break;
-    if (!error)
-        error = finish(r);
-    if (r->has_arcs)
-        tt_arcs_fini(&r->arcs);
-    tt_pairs_fini(&r->blocks);
-    tt_pairs_fini(&r->ids);
-    tt_vector_fini(&r->identity);
-    tt_vector_fini(&r->text);
-    tt_frames_fini(&r->names);
-    tt_memory_put(NULL, r);
-    return error;
+    return error ? error : finish(r);
 }
 
 /* Remarks and headers, among which are the events. */

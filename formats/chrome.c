@@ -27,7 +27,7 @@ struct mark {        /* a begin or an end */
 
 struct thread {
     uint64_t pid, id;
-    char *name, *process; /* owned, or NULL */
+    char *name, *process; /* or NULL */
 };
 
 struct event { /* the event that is being read */
@@ -199,20 +199,14 @@ static struct thread *find_thread(struct chrome *c, uint64_t pid, uint64_t id,
                                   uint32_t *number)
 {
     int is_new;
-    uint32_t *known = tt_pairs_get(&c->threads, pid, id, &is_new);
-    struct thread *t;
+    struct thread *t = tt_pairs_item(&c->threads, &c->thread, pid, id, &is_new);
 
-    if (known && is_new) {
-        t = tt_vector_add(&c->thread, 1);
-        if (!t)
-            return NULL;
-        *t = (struct thread){.pid = pid, .id = id};
-        *known = (uint32_t)c->thread.count - 1;
-    }
-    if (!known)
+    if (!t)
         return NULL;
-    *number = *known;
-    return (struct thread *)c->thread.item + *known;
+    if (is_new)
+        *t = (struct thread){.pid = pid, .id = id};
+    *number = (uint32_t)(t - (struct thread *)c->thread.item);
+    return t;
 }
 
 static int note(struct chrome *c, struct tt_vector *to, const struct event *e)
@@ -251,7 +245,7 @@ static int take_metadata(struct chrome *c, struct event *e)
                                                 : NULL;
     if (!to || !e->text)
         return 1;
-    free(*to);
+    tt_memory_put(c->s->memory, *to);
     *to = e->text;
     e->text = NULL;
     return 1;
@@ -298,7 +292,7 @@ static int read_event(struct chrome *c)
     if (result == 0)
         result = take_event(c, &e);
     tt_v8_forget(&c->v8);
-    free(e.text);
+    tt_memory_put(c->s->memory, e.text);
     return result;
 }
 
@@ -611,7 +605,7 @@ static void name_processes(struct chrome *c)
     for (uint32_t i = 0; i < c->thread.count; i++) {
         const uint32_t *named = tt_pairs_find(&by_pid, t[i].pid, 0);
         if (!t[i].process && named)
-            t[i].process = strdup(t[*named].process);
+            t[i].process = t[*named].process;
     }
     tt_pairs_fini(&by_pid);
 }
@@ -681,8 +675,8 @@ static void name_thread(void *arg, uint64_t pid, uint64_t id, const char **proce
     const uint32_t *number = tt_pairs_find(&c->threads, pid, id);
     const struct thread *t = c->thread.item;
 
-    *process = number ? t[*number].process : NULL;
-    *name = number ? t[*number].name : NULL;
+    *process = number ? t[*number - 1].process : NULL;
+    *name = number ? t[*number - 1].name : NULL;
 }
 
 static int read_all(struct chrome *c)
@@ -711,7 +705,6 @@ static int read_all(struct chrome *c)
 static int read_chrome(struct tt_source *s, struct tt_builder *b)
 {
     struct chrome c = {.s = s, .b = b, .events = tt_events_open(s, b)};
-    struct thread *t;
     int error;
 
     if (!c.events)
@@ -724,34 +717,16 @@ static int read_chrome(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&c.begin, s->memory, sizeof(struct mark));
     tt_vector_init(&c.end, s->memory, sizeof(struct mark));
     error = read_all(&c);
-    t = c.thread.item;
-    for (size_t i = 0; i < c.thread.count; i++) {
-        free(t[i].name);
-        free(t[i].process);
-    }
-    tt_vector_fini(&c.end);
-    tt_vector_fini(&c.begin);
-    tt_vector_fini(&c.thread);
-    tt_pairs_fini(&c.threads);
-    tt_v8_fini(&c.v8);
-    tt_frames_fini(&c.names);
-    tt_json_fini(&c.json);
     tt_events_close(c.events);
     return error;
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    size_t at = 0;
+    const char first = tt_head_first(head, size);
 
-    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
-        at++;
-    if (at == size)
-        return TT_MATCH_NO;
-    if (head[at] == '{' && memmem(head, size, "\"traceEvents\"", 13))
-        return TT_MATCH_YES;
-    return head[at] == '[' && memmem(head, size, "\"ph\"", 4) ? TT_MATCH_YES
-                                                              : TT_MATCH_NO;
+    return tt_match_if((first == '{' && tt_head_has(head, size, "\"traceEvents\"")) ||
+                       (first == '[' && tt_head_has(head, size, "\"ph\"")));
 }
 
 const struct tt_format tt_format_chrome = {

@@ -86,15 +86,11 @@ static int read_places(struct dhat *d)
 
     d->has_places = 1;
     while (result > 0 && (result = tt_json_item(j)) > 0) {
-        struct place p = {0}, *to;
+        struct place p = {0};
         for (result = tt_json_object(j); result > 0 && (result = tt_json_key(j)) > 0;)
             result = read_field(d, &p);
-        if (result < 0)
-            return result;
-        if (!(to = tt_vector_add(&d->place, 1)))
-            return tt_source_no_memory(d->s);
-        *to = p;
-        result = 1;
+        if (result == 0 && (result = tt_source_append(d->s, &d->place, &p)) == 0)
+            result = 1;
     }
     return result < 0 ? result : 1;
 }
@@ -230,7 +226,6 @@ static int take(struct dhat *d)
 static int read_dhat(struct tt_source *s, struct tt_builder *b)
 {
     struct dhat d = {.s = s, .b = b};
-    int error;
 
     tt_json_init(&d.json, s);
     tt_heap_init(&d.heap, s, b);
@@ -239,15 +234,7 @@ static int read_dhat(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&d.place, s->memory, sizeof(struct place));
     tt_vector_init(&d.frame, s->memory, sizeof(uint64_t));
     tt_vector_init(&d.block, s->memory, sizeof(uint32_t));
-    error = take(&d);
-    tt_vector_fini(&d.block);
-    tt_vector_fini(&d.frame);
-    tt_vector_fini(&d.place);
-    for (int i = 0; i < OTHERS; i++)
-        tt_frames_fini(&d.other[i]);
-    tt_heap_fini(&d.heap);
-    tt_json_fini(&d.json);
-    return error;
+    return take(&d);
 }
 
 static enum tt_match detect(const char *head, size_t size)

@@ -181,9 +181,3 @@ int tt_dominators_find(struct tt_dominators *d, const struct tt_graph *g,
     tt_memory_put(memory, held);
     return failed ? -TT_ERR_MEMORY : 0;
 }
-
-void tt_dominators_fini(struct tt_dominators *d)
-{
-    tt_memory_put(d->memory, d->order);
-    tt_memory_put(d->memory, d->by);
-}

@@ -29,6 +29,5 @@ struct tt_dominators {
  * incoming edge.  -TT_ERR_MEMORY. */
 int tt_dominators_find(struct tt_dominators *, const struct tt_graph *,
                        const struct tt_memory *);
-void tt_dominators_fini(struct tt_dominators *);
 
 #endif

@@ -148,7 +148,6 @@ static int read_dtrace(struct tt_source *s, struct tt_builder *b)
             break;
     if (!error && d.stack.count)
         error = tt_source_fail(s, "the file ends within a stack");
-    tt_vector_fini(&d.stack);
     return error;
 }
 

@@ -151,12 +151,6 @@ int tt_elf_read(struct tt_elf *e, struct tt_source *s)
     return error;
 }
 
-void tt_elf_fini(struct tt_elf *e)
-{
-    tt_vector_fini(&e->text);
-    tt_vector_fini(&e->function);
-}
-
 const struct tt_elf_function *tt_elf_find(const struct tt_elf *e, uint64_t address,
                                           int next)
 {

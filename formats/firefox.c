@@ -36,7 +36,7 @@ struct place { /* where tables are, 0: they are not there */
 };
 
 struct lib {
-    char *path, *id; /* owned, or NULL; id: the build-id, in hexadecimal */
+    char *path, *id; /* or NULL; id: the build-id, in hexadecimal */
 };
 
 struct firefox {
@@ -168,24 +168,9 @@ static int read_lib(struct firefox *x, struct tt_json *j)
             : tt_json_is(j, "codeId") ? tt_json_copy_if(j, &l->id)
             : tt_json_is(j, "name")   ? tt_json_copy_if(j, &name)
                                       : tt_json_skip(j);
-    if (!l->path || !*l->path) {
-        free(l->path);
+    if (!l->path || !*l->path)
         l->path = name;
-        name = NULL;
-    }
-    free(name);
     return e == 0 ? 1 : e;
-}
-
-static void free_libs(struct firefox *x)
-{
-    struct lib *l = x->lib.item;
-
-    for (size_t i = 0; i < x->lib.count; i++) {
-        free(l[i].path);
-        free(l[i].id);
-    }
-    tt_vector_fini(&x->lib);
 }
 
 static int read_libs(struct firefox *x, uint64_t at)
@@ -535,8 +520,8 @@ static int read_thread(struct firefox *x, struct tt_json *j, const struct place 
                              "strings");
     else if (e == 0 && (is_shared || (e = make_contexts(x, &t.place)) == 0))
         e = read_samples(x, &t);
-    free(t.name);
-    free(t.process);
+    tt_memory_put(x->s->memory, t.name);
+    tt_memory_put(x->s->memory, t.process);
     return e;
 }
 
@@ -578,7 +563,6 @@ static int read_meta(struct firefox *x, struct tt_json *j)
     }
     if (product)
         tt_builder_fact(x->b, "program", TT_FACT_EACH, 1, product);
-    free(product);
     return e == 0 ? 1 : e;
 }
 
@@ -632,24 +616,13 @@ static int read_firefox(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&x.string, s->memory, sizeof(size_t));
     tt_vector_init(&x.bytes, s->memory, 1);
     tt_vector_init(&x.context, s->memory, sizeof(uint32_t));
-    error = read_all(&x);
-    tt_vector_fini(&x.context);
-    tt_vector_fini(&x.bytes);
-    tt_vector_fini(&x.string);
-    free_libs(&x);
-    return error;
+    return read_all(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    static const char mark[] = "\"preprocessedProfileVersion\"";
-    size_t at = 0;
-
-    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
-        at++;
-    return at < size && head[at] == '{' && memmem(head, size, mark, sizeof mark - 1)
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(tt_head_first(head, size) == '{' &&
+                       tt_head_has(head, size, "\"preprocessedProfileVersion\""));
 }
 
 const struct tt_format tt_format_firefox = {

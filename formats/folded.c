@@ -392,12 +392,6 @@ static int read_folded(struct tt_source *s, struct tt_builder *b)
     if (!error && f.differs)
         tt_frames_flush(&f.before, tt_builder_metric(b, "samples before",
                                                      f.scale == 1 ? "" : millionths, 0));
-    tt_frames_fini(&f.before);
-    tt_index_fini(&f.index, s->memory);
-    tt_vector_fini(&f.kept);
-    tt_vector_fini(&f.open);
-    tt_vector_fini(&f.last);
-    tt_frames_fini(&f.frames);
     return error;
 }
 

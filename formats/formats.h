@@ -12,9 +12,10 @@
  * A reader takes bytes or lines from a source, and adds to a builder (profile/builder.h),
  * through frames.h if frames come as text.  It gets whole lines and as many bytes as it
  * asks for; compression and UTF-16 are already decoded.  It trusts no size that it reads:
- * it takes memory for data that has arrived, and depth costs no C stack.  On wrong input
- * it ends by `return tt_source_fail(s, "…")`, which notes file and line (or byte); the
- * builder is thrown away then.  A writer walks the profile, after filters were applied,
+ * it takes memory for data that has arrived, and depth costs no C stack.  What it takes
+ * from the source's memory is freed with the source.  On wrong input it ends by `return
+ * tt_source_fail(s, "…")`, which notes file and line (or byte); the builder is thrown away
+ * then.  A writer walks the profile, after filters were applied,
  * and puts text or bytes; it ignores errors, as the writer keeps them.  Neither does I/O,
  * so both run in a browser too.  Exceptions are unpack.c, pack.c, the list in formats.c,
  * and formats that read traces with the runtime (events.h); such a format has its writer
@@ -59,6 +60,17 @@ enum tt_format_flags {
         16, /* its addresses get names when it is read, as recordings' addresses do */
     TT_FORMAT_BY_TIME = 32 /* its writer knows tt_export.by_time */
 };
+
+/* For `detect`: has the head this text; its first character that is no blank, 0: none. */
+static inline int tt_head_has(const char *head, size_t size, const char *text)
+{
+    return memmem(head, size, text, strlen(text)) != NULL;
+}
+char tt_head_first(const char *head, size_t size);
+static inline enum tt_match tt_match_if(int is_sure)
+{
+    return is_sure ? TT_MATCH_YES : TT_MATCH_NO;
+}
 
 struct tt_format {
     const char *name;  /* as --to has it */

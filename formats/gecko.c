@@ -74,7 +74,7 @@ static int read_cell(struct tt_json *j, int shift, int64_t *value)
 
 static int read_row(struct gecko *x, struct tt_json *j, const uint64_t at[COLUMNS])
 {
-    int64_t value, row[COLUMNS] = {NONE, NONE}, *to;
+    int64_t value, row[COLUMNS] = {NONE, NONE};
     uint64_t n = 0;
     int e = tt_json_array(j);
 
@@ -84,12 +84,8 @@ static int read_row(struct gecko *x, struct tt_json *j, const uint64_t at[COLUMN
             if (at[c] == n)
                 row[c] = value;
     }
-    for (int c = 0; e == 0 && c < COLUMNS; c++) {
-        to = tt_vector_add(&x->column[c], 1);
-        if (!to)
-            return tt_source_no_memory(x->s);
-        *to = row[c];
-    }
+    for (int c = 0; e == 0 && c < COLUMNS; c++)
+        e = tt_source_append(x->s, &x->column[c], &row[c]);
     return e < 0 ? e : 1;
 }
 
@@ -215,13 +211,9 @@ static int read_frames(struct gecko *x, uint64_t place, struct tt_vector *frame)
     const uint32_t *block = x->block.item;
 
     for (size_t i = 0; !error && i < x->column[0].count; i++) {
-        uint32_t *to;
         if (location[i] < 0 || (uint64_t)location[i] >= x->block.count)
             return wrong(x, place, "a frame has a location that there is not");
-        to = tt_vector_add(frame, 1);
-        if (!to)
-            return tt_source_no_memory(x->s);
-        *to = block[location[i]];
+        error = tt_source_append(x->s, frame, &block[location[i]]);
     }
     return error;
 }
@@ -233,18 +225,16 @@ static int read_stacks(struct gecko *x, uint64_t place, const struct tt_vector *
 
     x->context.count = 0;
     for (size_t i = 0; !error && i < x->column[0].count; i++) {
-        uint32_t *to, parent = TT_BUILDER_ROOT;
+        uint32_t context, parent = TT_BUILDER_ROOT;
         if (at[i] < 0 || (uint64_t)at[i] >= frame->count || prefix[i] >= (int64_t)i)
             return wrong(x, place,
                          "a stack has a frame, or a stack above it, that there is not");
         if (prefix[i] >= 0)
             parent = ((uint32_t *)x->context.item)[prefix[i]];
-        to = tt_vector_add(&x->context, 1);
-        if (!to)
+        context = tt_builder_context(x->b, parent, ((uint32_t *)frame->item)[at[i]]);
+        if (context == TT_NONE)
             return tt_source_no_memory(x->s);
-        *to = tt_builder_context(x->b, parent, ((uint32_t *)frame->item)[at[i]]);
-        if (*to == TT_NONE)
-            return tt_source_no_memory(x->s);
+        error = tt_source_append(x->s, &x->context, &context);
     }
     return error;
 }
@@ -353,7 +343,7 @@ static int read_text(struct gecko *x, struct tt_json *j, int depth)
     inner.text = x->text;
     inner.size = x->size;
     *x = inner; /* with the lists, which may have moved */
-    free(copy);
+    tt_memory_put(x->s->memory, copy);
     return e ? e : 1;
 }
 
@@ -370,8 +360,8 @@ static int read_threads(struct gecko *x, struct tt_json *j, int depth)
         e = scan_thread(j, &t);
         if (e > 0)
             e = add_thread(x, j, &t);
-        free(t.name);
-        free(t.process);
+        tt_memory_put(x->s->memory, t.name);
+        tt_memory_put(x->s->memory, t.process);
     }
     return e < 0 ? e : 1;
 }
@@ -410,7 +400,7 @@ static int read_profile(struct gecko *x, struct tt_json *j, int depth)
     }
     if (e == 0 && depth)
         e = add_thread(x, j, &alone);
-    free(alone.name);
+    tt_memory_put(x->s->memory, alone.name);
     return e < 0 ? e : 1;
 }
 
@@ -432,27 +422,15 @@ static int read_gecko(struct tt_source *s, struct tt_builder *b)
         error = tt_json_end(&p.json);
     if (error == 0 && !x.threads)
         error = tt_json_wrong(&p.json, "there are no threads with samples");
-    error = tt_json_part_close(&p, s, error);
-    for (int c = 0; c < COLUMNS; c++)
-        tt_vector_fini(&x.column[c]);
-    tt_vector_fini(&x.context);
-    tt_vector_fini(&x.block);
-    return error;
+    return tt_json_part_close(&p, s, error);
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    static const char schema[] = "\"schema\"", meta[] = "\"meta\"",
-                      old[] = "\"preprocessedProfileVersion\"";
-    size_t at = 0;
-
-    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
-        at++;
-    return at < size && head[at] == '{' && memmem(head, size, meta, sizeof meta - 1) &&
-                   memmem(head, size, schema, sizeof schema - 1) &&
-                   !memmem(head, size, old, sizeof old - 1)
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(tt_head_first(head, size) == '{' &&
+                       tt_head_has(head, size, "\"meta\"") &&
+                       tt_head_has(head, size, "\"schema\"") &&
+                       !tt_head_has(head, size, "\"preprocessedProfileVersion\""));
 }
 
 const struct tt_format tt_format_gecko = {

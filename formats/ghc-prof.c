@@ -43,13 +43,6 @@ void tt_ghc_init(struct tt_ghc *g, struct tt_source *s, struct tt_builder *b)
     tt_frames_init(&g->time, b, s->memory);
 }
 
-void tt_ghc_fini(struct tt_ghc *g)
-{
-    tt_frames_fini(&g->calls);
-    tt_frames_fini(&g->bytes);
-    tt_frames_fini(&g->time);
-}
-
 #define ENTIRE_MODULE "<entire-module>" /* of a CAF */
 
 /* "10,1)" or "5:27-62": line, column, and how long it is on one line. */
@@ -158,9 +151,9 @@ static int read_centres(struct reading *r)
         result = read_centre(&r->json, &c);
         if (result >= 0)
             result = add_centre(r, &c);
-        free(c.label);
-        free(c.module);
-        free(c.place);
+        tt_memory_put(r->g.s->memory, c.label);
+        tt_memory_put(r->g.s->memory, c.module);
+        tt_memory_put(r->g.s->memory, c.place);
     }
     r->has_centres = 1;
     return result < 0 ? result : 1;
@@ -175,12 +168,10 @@ static struct level *top(struct reading *r)
 
 static int open_level(struct reading *r, uint32_t parent)
 {
-    struct level *l = tt_vector_add(&r->level, 1);
+    const struct level l = {.parent = parent, .context = TT_NONE};
+    int error = tt_source_append(r->g.s, &r->level, &l);
 
-    if (!l)
-        return tt_source_no_memory(r->g.s);
-    *l = (struct level){.parent = parent, .context = TT_NONE};
-    return 1;
+    return error ? error : 1;
 }
 
 static int take_id(struct reading *r)
@@ -332,10 +323,6 @@ static int read_json(struct tt_source *s, struct tt_builder *b)
         result = tt_source_fail(s, "it lacks its profile");
     if (result == 0)
         tt_ghc_finish(&r.g);
-    tt_vector_fini(&r.level);
-    tt_pairs_fini(&r.centres);
-    tt_json_fini(&r.json);
-    tt_ghc_fini(&r.g);
     return result;
 }
 
@@ -348,22 +335,15 @@ static int read_ghc(struct tt_source *s, struct tt_builder *b)
     return have && *tt_source_at(s) == '{' ? read_json(s, b) : tt_ghc_read_text(s, b);
 }
 
-static const char *find(const char *head, size_t size, const char *what)
-{
-    return memmem(head, size, what, strlen(what));
-}
-
 static enum tt_match detect(const char *head, size_t size)
 {
     size_t first = size < 200 ? size : 200;
 
     if (size && *head == '{')
-        return find(head, size, "\"program\"") && find(head, size, "\"cost_centres\"") &&
-                       find(head, size, "\"tick_interval\"")
-                   ? TT_MATCH_YES
-                   : TT_MATCH_NO;
-    return find(head, first, "Time and Allocation Profiling Report") ? TT_MATCH_YES
-                                                                     : TT_MATCH_NO;
+        return tt_match_if(tt_head_has(head, size, "\"program\"") &&
+                           tt_head_has(head, size, "\"cost_centres\"") &&
+                           tt_head_has(head, size, "\"tick_interval\""));
+    return tt_match_if(tt_head_has(head, first, "Time and Allocation Profiling Report"));
 }
 
 const struct tt_format tt_format_ghc = {

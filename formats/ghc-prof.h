@@ -14,7 +14,6 @@ struct tt_ghc {
 };
 
 void tt_ghc_init(struct tt_ghc *, struct tt_source *, struct tt_builder *);
-void tt_ghc_fini(struct tt_ghc *);
 /* Returns the block of a cost centre; `place`: "Main.hs:5:27-62",
  * "Main.hs:(10,1)-(15,49)", or a text that GHC writes instead. */
 uint32_t tt_ghc_block(struct tt_ghc *, const char *label, const char *module,

@@ -222,12 +222,8 @@ static int read_rows(struct text *t)
 int tt_ghc_read_text(struct tt_source *s, struct tt_builder *b)
 {
     struct text t = {0};
-    int error;
 
     tt_ghc_init(&t.g, s, b);
     tt_vector_init(&t.open, s->memory, sizeof(uint32_t));
-    error = read_rows(&t);
-    tt_vector_fini(&t.open);
-    tt_ghc_fini(&t.g);
-    return error;
+    return read_rows(&t);
 }

@@ -292,11 +292,7 @@ static int read_gmon(struct tt_source *s, struct tt_builder *b)
     error = tt_arcs_init(&g.arcs, b, s->memory, 1);
     g.arcs.by_calls = 1;
     error = error ? tt_source_no_memory(s) : read_program(&g);
-    error = error ? error : read_all(&g);
-    tt_arcs_fini(&g.arcs);
-    tt_elf_fini(&g.elf);
-    tt_vector_fini(&g.block);
-    return error;
+    return error ? error : read_all(&g);
 }
 
 static enum tt_match detect(const char *head, size_t size)

@@ -468,12 +468,9 @@ static int read_trace(struct reading *x)
 static int read_go_trace(struct tt_source *s, struct tt_builder *b)
 {
     struct reading x = {.is_cut = 0};
-    int error;
 
     tt_go_init(&x.g, s, b);
-    error = read_trace(&x);
-    tt_go_fini(&x.g);
-    return error;
+    return read_trace(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)

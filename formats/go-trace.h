@@ -64,7 +64,6 @@ struct tt_go {
 };
 
 void tt_go_init(struct tt_go *, struct tt_source *, struct tt_builder *);
-void tt_go_fini(struct tt_go *);
 /* Add what the file has.  0, or an error, noted. */
 int tt_go_add_text(struct tt_go *, uint64_t number, const uint8_t *text, size_t size);
 int tt_go_add_stack(struct tt_go *, uint64_t number, uint64_t frames,

@@ -50,40 +50,12 @@ void tt_go_init(struct tt_go *g, struct tt_source *s, struct tt_builder *b)
     tt_pairs_init(&g->goroutines, s->memory);
 }
 
-void tt_go_fini(struct tt_go *g)
-{
-    tt_pairs_fini(&g->goroutines);
-    tt_pairs_fini(&g->places);
-    tt_pairs_fini(&g->blocks);
-    tt_pairs_fini(&g->stacks);
-    tt_pairs_fini(&g->texts);
-    tt_vector_fini(&g->frame);
-    tt_vector_fini(&g->goroutine);
-    tt_vector_fini(&g->running);
-    tt_vector_fini(&g->stack);
-    tt_vector_fini(&g->text);
-    tt_vector_fini(&g->event);
-}
-
 /* ── What the file has ────────────────────────────────────────────────────────────── */
-
-/* The item of a pair of numbers, which is added if it is new; NULL: no memory. */
-static void *item_of(struct tt_pairs *pairs, struct tt_vector *items, uint64_t a,
-                     uint64_t b)
-{
-    int is_new;
-    uint32_t *at = tt_pairs_get(pairs, a, b, &is_new);
-
-    if (!at || (is_new && !tt_vector_add(items, 1)))
-        return NULL;
-    if (is_new)
-        *at = (uint32_t)items->count;
-    return (char *)items->item + (*at - 1) * items->size;
-}
 
 int tt_go_add_text(struct tt_go *g, uint64_t number, const uint8_t *text, size_t size)
 {
-    struct tt_go_text *t = item_of(&g->texts, &g->text, number, g->generation);
+    struct tt_go_text *t = tt_pairs_item(&g->texts, &g->text, number, g->generation,
+                                         NULL);
 
     if (!t)
         return no_memory(g);
@@ -94,7 +66,8 @@ int tt_go_add_text(struct tt_go *g, uint64_t number, const uint8_t *text, size_t
 int tt_go_add_stack(struct tt_go *g, uint64_t number, uint64_t frames,
                     const struct tt_byte_reader *from)
 {
-    struct tt_go_stack *s = item_of(&g->stacks, &g->stack, number, g->generation);
+    struct tt_go_stack *s = tt_pairs_item(&g->stacks, &g->stack, number, g->generation,
+                                          NULL);
 
     if (!s)
         return no_memory(g);
@@ -104,7 +77,7 @@ int tt_go_add_stack(struct tt_go *g, uint64_t number, uint64_t frames,
 
 int tt_go_add_event(struct tt_go *g, uint64_t place, const struct tt_go_event *e)
 {
-    uint64_t *running = item_of(&g->places, &g->running, place, 0);
+    uint64_t *running = tt_pairs_item(&g->places, &g->running, place, 0, NULL);
     struct tt_go_event *to = running ? tt_vector_add(&g->event, 1) : NULL;
 
     if (!to)
@@ -308,7 +281,7 @@ static int take_event(struct tt_go *g, const struct tt_go_event *e, uint64_t now
         *running = 0;
     if (!number)
         return 0;
-    r = item_of(&g->goroutines, &g->goroutine, number, 0);
+    r = tt_pairs_item(&g->goroutines, &g->goroutine, number, 0, NULL);
     if (!r)
         return no_memory(g);
     if (e->kind == TT_GO_BLOCK || e->kind == TT_GO_CALL)

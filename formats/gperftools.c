@@ -55,26 +55,6 @@ struct gperftools {
     int width, is_big, is_java, is_jemalloc;
 };
 
-static int add_sample(struct gperftools *g, const struct sample *s)
-{
-    struct sample *to = tt_vector_add(&g->sample, 1);
-
-    if (!to)
-        return tt_source_no_memory(g->s);
-    *to = *s;
-    return 0;
-}
-
-static int add_address(struct gperftools *g, uint64_t address)
-{
-    uint64_t *to = tt_vector_add(&g->address, 1);
-
-    if (!to)
-        return tt_source_no_memory(g->s);
-    *to = address;
-    return 0;
-}
-
 /* ── Words ────────────────────────────────────────────────────────────────────────── */
 
 static uint64_t word_at(const char *at, int width, int is_big)
@@ -137,7 +117,8 @@ static int read_sample(struct gperftools *g)
         if (error || (i == 1 && depth > 2 && address == before && !g->is_java))
             continue;
         before = address;
-        error = add_address(g, address - (i > 0 && address && !g->is_java));
+        address -= i > 0 && address && !g->is_java;
+        error = tt_source_append(g->s, &g->address, &address);
     }
     if (error)
         return error;
@@ -146,7 +127,7 @@ static int read_sample(struct gperftools *g)
         return 0;
     }
     s.depth = g->address.count - s.first;
-    error = add_sample(g, &s);
+    error = tt_source_append(g->s, &g->sample, &s);
     return error ? error : 1;
 }
 
@@ -215,10 +196,11 @@ static int take_stack(struct gperftools *g, const char *at, struct sample *s)
         address = strtoull(at, &end, 16);
         if (end == at)
             return tt_source_fail(g->s, "an address is due, and not '%.20s'", at);
-        error = add_address(g, address - (address > 0));
+        address -= address > 0;
+        error = tt_source_append(g->s, &g->address, &address);
     }
     s->depth = g->address.count - s->first;
-    return error ? error : add_sample(g, s);
+    return error ? error : tt_source_append(g->s, &g->sample, s);
 }
 
 static int take_heap_line(struct gperftools *g, const char *line)
@@ -288,7 +270,7 @@ static int take_heap_head(struct gperftools *g, const char *line)
 static int take_function(struct gperftools *g, char *line)
 {
     struct sample *s = g->sample.item;
-    uint32_t block, *to;
+    uint32_t block;
     int is_one = g->sample.count ? tt_frames_go(&g->heap.names, line, &block) : 0;
 
     if (is_one <= 0)
@@ -297,11 +279,7 @@ static int take_function(struct gperftools *g, char *line)
     if (!s->names)
         s->named = g->named.count;
     s->names++;
-    to = tt_vector_add(&g->named, 1);
-    if (!to)
-        return tt_source_no_memory(g->s);
-    *to = block;
-    return 0;
+    return tt_source_append(g->s, &g->named, &block);
 }
 
 static int read_heap(struct gperftools *g)
@@ -459,7 +437,6 @@ static int read_all(struct gperftools *g)
 static int read_gperftools(struct tt_source *s, struct tt_builder *b)
 {
     struct gperftools g = {.s = s, .b = b};
-    int error;
 
     tt_vector_init(&g.sample, s->memory, sizeof(struct sample));
     tt_vector_init(&g.address, s->memory, sizeof(uint64_t));
@@ -467,14 +444,7 @@ static int read_gperftools(struct tt_source *s, struct tt_builder *b)
     tt_maps_init(&g.maps, s->memory);
     tt_pairs_init(&g.blocks, s->memory);
     tt_heap_init(&g.heap, s, b);
-    error = read_all(&g);
-    tt_heap_fini(&g.heap);
-    tt_pairs_fini(&g.blocks);
-    tt_maps_fini(&g.maps);
-    tt_vector_fini(&g.named);
-    tt_vector_fini(&g.address);
-    tt_vector_fini(&g.sample);
-    return error;
+    return read_all(&g);
 }
 
 static enum tt_match detect(const char *head, size_t size)

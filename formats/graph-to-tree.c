@@ -609,29 +609,6 @@ static void drop_costs(struct unfolding *u)
     tt_vector_fini(&u->a->cost);
 }
 
-static void fini(struct unfolding *u)
-{
-    tt_memory_put(u->a->memory, u->shown);
-    tt_memory_put(u->a->memory, u->given);
-    tt_memory_put(u->a->memory, u->come);
-    tt_memory_put(u->a->memory, u->in);
-    tt_memory_put(u->a->memory, u->total);
-    tt_memory_put(u->a->memory, u->set);
-    tt_memory_put(u->a->memory, u->all);
-    drop_costs(u);
-    tt_stated_fini(&u->shown_at);
-    tt_memory_put(u->a->memory, u->inclusive);
-    tt_memory_put(u->a->memory, u->self_given);
-    tt_memory_put(u->a->memory, u->self_at);
-    tt_memory_put(u->a->memory, u->stamp);
-    tt_memory_put(u->a->memory, u->context);
-    tt_memory_put(u->a->memory, u->set_of);
-    tt_vector_fini(&u->lost);
-    tt_vector_fini(&u->stack);
-    tt_vector_fini(&u->amounts);
-    tt_vector_fini(&u->arrivals);
-}
-
 int tt_graph_to_tree(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
 {
     struct unfolding u = {.a = a,
@@ -670,7 +647,5 @@ int tt_graph_to_tree(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
         if (u.is_shared)
             tt_builder_fact(a->b, "paths", TT_FACT_EACH, 1, "estimated from calls");
     }
-    error = u.failed ? -TT_ERR_MEMORY : error;
-    fini(&u);
-    return error;
+    return u.failed ? -TT_ERR_MEMORY : error;
 }

@@ -25,13 +25,6 @@ void tt_heap_init(struct tt_heap_profile *h, struct tt_source *s, struct tt_buil
         tt_frames_init(&h->figure[i], b, s->memory);
 }
 
-void tt_heap_fini(struct tt_heap_profile *h)
-{
-    for (int i = 0; i < TT_HEAP_FIGURES; i++)
-        tt_frames_fini(&h->figure[i]);
-    tt_frames_fini(&h->names);
-}
-
 int tt_heap_add(struct tt_heap_profile *h, enum tt_heap_figure figure, uint32_t context,
                 uint64_t amount)
 {

@@ -28,7 +28,6 @@ struct tt_heap_profile {
 };
 
 void tt_heap_init(struct tt_heap_profile *, struct tt_source *, struct tt_builder *);
-void tt_heap_fini(struct tt_heap_profile *);
 /* 0, or an error, noted: the sum is too large, or there is no memory. */
 int tt_heap_add(struct tt_heap_profile *, enum tt_heap_figure, uint32_t context,
                 uint64_t amount);

@@ -164,7 +164,7 @@ static int take_ip(struct heaptrack *h, const char *at)
     uint64_t address, line;
     uint32_t module, pair[MOST_FRAMES][2], count = 0;
     size_t first = h->block.count;
-    struct ip *ip;
+    struct ip ip;
     int error = 0;
 
     if (!take(&at, &address) || !take_index(&at, &h->string, &module))
@@ -182,11 +182,9 @@ static int take_ip(struct heaptrack *h, const char *at)
         error = add_frame(h, module, pair[i][0], pair[i][1], address);
     if (error)
         return error;
-    if (!(ip = tt_vector_add(&h->ip, 1)))
-        return tt_source_no_memory(h->s);
-    *ip = (struct ip){first, h->block.count - first,
-                      count && is_new(string_of(h, pair[0][0]))};
-    return 0;
+    ip = (struct ip){first, h->block.count - first,
+                     count && is_new(string_of(h, pair[0][0]))};
+    return tt_source_append(h->s, &h->ip, &ip);
 }
 
 static int take_trace(struct heaptrack *h, const char *at)
@@ -215,14 +213,12 @@ static int take_kind(struct heaptrack *h, const char *at)
 {
     uint32_t trace;
     uint64_t size;
-    struct kind *k;
+    struct kind k;
 
     if (!take(&at, &size) || !take_index(&at, &h->trace, &trace) || !trace)
         return wants(h, "an allocation has a size and a trace");
-    if (!(k = tt_vector_add(&h->kind, 1)))
-        return tt_source_no_memory(h->s);
-    *k = (struct kind){size, ((struct trace *)h->trace.item)[trace - 1].site};
-    return 0;
+    k = (struct kind){size, ((struct trace *)h->trace.item)[trace - 1].site};
+    return tt_source_append(h->s, &h->kind, &k);
 }
 
 /* ── What happened ────────────────────────────────────────────────────────────────── */
@@ -394,7 +390,6 @@ static int finish(struct heaptrack *h)
         tt_heap_line_finish(&h->resident, h->b, "resident", "bytes");
         tt_builder_fact(h->b, "lasted", TT_FACT_MAX, h->time, "");
     }
-    tt_frames_fini(&temporary);
     return error;
 }
 
@@ -426,16 +421,11 @@ static int read_heaptrack(struct tt_source *s, struct tt_builder *b)
         {&h.trace, sizeof(struct trace)},
         {&h.kind, sizeof(struct kind)},
     };
-    int error;
 
     tt_heap_init(&h.heap, s, b);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         tt_vector_init(all[i].v, s->memory, all[i].size);
-    error = read_lines(&h);
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        tt_vector_fini(all[i].v);
-    tt_heap_fini(&h.heap);
-    return error;
+    return read_lines(&h);
 }
 
 /* A version, then the command line. */

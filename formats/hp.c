@@ -245,20 +245,13 @@ static int read_lines(struct hp *h)
 static int read_hp(struct tt_source *s, struct tt_builder *b)
 {
     struct hp h = {.s = s, .b = b, .unit = "bytes", .series = TT_NONE};
-    int error;
 
     tt_heap_init(&h.heap, s, b);
     tt_vector_init(&h.now, s->memory, sizeof(struct part));
     tt_vector_init(&h.best, s->memory, sizeof(struct part));
     tt_vector_init(&h.text, s->memory, 1);
     tt_vector_init(&h.best_text, s->memory, 1);
-    error = read_lines(&h);
-    tt_vector_fini(&h.best_text);
-    tt_vector_fini(&h.text);
-    tt_vector_fini(&h.best);
-    tt_vector_fini(&h.now);
-    tt_heap_fini(&h.heap);
-    return error;
+    return read_lines(&h);
 }
 
 /* ── Writing ──────────────────────────────────────────────────────────────────────── */

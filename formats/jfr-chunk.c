@@ -22,17 +22,6 @@ void tt_jfr_init(struct tt_jfr *j, struct tt_source *s)
     tt_pairs_init(&j->pool, s->memory);
 }
 
-void tt_jfr_fini(struct tt_jfr *j)
-{
-    tt_vector_fini(&j->class);
-    tt_vector_fini(&j->field);
-    tt_vector_fini(&j->string);
-    tt_vector_fini(&j->text);
-    tt_vector_fini(&j->word);
-    tt_pairs_fini(&j->classes);
-    tt_pairs_fini(&j->pool);
-}
-
 int tt_jfr_wrong(struct tt_jfr *j, size_t at, const char *what)
 {
     return tt_source_fail_at(j->s, j->start + at, "%s", what);
@@ -187,11 +176,8 @@ static int read_strings(struct tt_jfr *j, size_t *at)
     int error = tt_jfr_number(j, at, &count), is_null;
 
     for (uint64_t i = 0; !error && i < count; i++) {
-        size_t *to = tt_vector_add(&j->string, 1);
-        if (!to)
-            return tt_source_no_memory(j->s);
-        *to = j->text.count;
-        error = put_text(j, at, &j->text, &is_null, &key);
+        error = tt_source_append(j->s, &j->string, &j->text.count);
+        error = error ? error : put_text(j, at, &j->text, &is_null, &key);
         error = error ? error : end_text(j, &j->text);
     }
     return error;
@@ -251,13 +237,11 @@ static int add_class(struct tt_jfr *j, const struct attributes *a, size_t at)
 static int add_field(struct tt_jfr *j, const struct attributes *a)
 {
     struct tt_jfr_class *c = j->class.item;
-    struct tt_jfr_field *f = tt_vector_add(&j->field, 1);
+    const struct tt_jfr_field f = {a->name, a->class, TT_NONE, a->is_constant,
+                                   a->is_array};
 
-    if (!f)
-        return tt_source_no_memory(j->s);
-    *f = (struct tt_jfr_field){a->name, a->class, TT_NONE, a->is_constant, a->is_array};
     c[j->class.count - 1].fields++;
-    return 0;
+    return tt_source_append(j->s, &j->field, &f);
 }
 
 /* Reads an element and its children.  `in_class`: it is a direct child of a class; only

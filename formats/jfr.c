@@ -462,7 +462,6 @@ static int read_chunks(struct reading *r)
 static int read_jfr(struct tt_source *s, struct tt_builder *b)
 {
     struct reading *r = tt_memory_get(s->memory, sizeof *r);
-    int error;
 
     if (!r)
         return tt_source_no_memory(s);
@@ -472,14 +471,7 @@ static int read_jfr(struct tt_source *s, struct tt_builder *b)
     tt_pairs_init(&r->stacks, s->memory);
     tt_vector_init(&r->block, s->memory, sizeof(uint32_t));
     tt_vector_init(&r->kind_of, s->memory, 1);
-    error = read_chunks(r);
-    tt_vector_fini(&r->kind_of);
-    tt_vector_fini(&r->block);
-    tt_pairs_fini(&r->stacks);
-    tt_pairs_fini(&r->methods);
-    tt_jfr_fini(&r->j);
-    tt_memory_put(s->memory, r);
-    return error;
+    return read_chunks(r);
 }
 
 static enum tt_match detect(const char *head, size_t size)

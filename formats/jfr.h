@@ -49,7 +49,6 @@ struct tt_jfr_place {
 };
 
 void tt_jfr_init(struct tt_jfr *, struct tt_source *);
-void tt_jfr_fini(struct tt_jfr *);
 /* Takes the next chunk, with its types and constants.  1: it was there; 0: there are no
  * more; less than 0: an error, noted. */
 int tt_jfr_chunk(struct tt_jfr *);

@@ -407,11 +407,11 @@ int tt_json_string(struct tt_json *j)
 
 static int copy_text(struct tt_json *j, char **text)
 {
-    char *copy = strdup(j->text);
+    char *copy = tt_memory_text(j->s->memory, j->text, strlen(j->text));
 
     if (!copy)
         return tt_source_no_memory(j->s);
-    free(*text);
+    tt_memory_put(j->s->memory, *text);
     *text = copy;
     return 1;
 }
@@ -469,6 +469,7 @@ void tt_json_part_open(struct tt_json_part *p, const struct tt_source *s,
 {
     tt_bytes_init(&p->bytes, text + at, size - (size_t)at);
     tt_source_init(&p->source, s->name, &p->bytes.stream, s->memory);
+    p->source.memory = s->memory; /* what is read is the whole's */
     p->source.taken = at;
     tt_json_init(&p->json, &p->source);
 }

@@ -59,7 +59,7 @@ int tt_json_scaled(struct tt_json *, int shift, int64_t *);
 /* The same for a text: 1, or 0 if it is no such number, or too large. */
 int tt_decimal(const char *text, int shift, int64_t *);
 
-/* Reads the next value, a string, into a copy that the caller frees; the old text is
+/* Reads the next value, a string, into a copy in the source's memory; the old text is
  * freed (1).  The second function skips values of other types. */
 int tt_json_copy(struct tt_json *, char **text);
 int tt_json_copy_if(struct tt_json *, char **text);

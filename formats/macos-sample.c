@@ -121,8 +121,8 @@ static uint32_t block_of(struct sample *x, char *text)
 static int open_place(struct sample *x, size_t column, uint64_t count, char *text)
 {
     struct place *outer = x->open.count ? (struct place *)x->open.item + x->open.count - 1
-                                        : NULL,
-                 *p;
+                                        : NULL;
+    struct place p;
     uint32_t context = TT_BUILDER_ROOT;
 
     if (!outer) {
@@ -134,11 +134,10 @@ static int open_place(struct sample *x, size_t column, uint64_t count, char *tex
         outer->left -= count;
         context = tt_builder_context(x->b, outer->context, block_of(x, text));
     }
-    p = tt_vector_add(&x->open, 1);
-    if (!p || context == TT_NONE)
+    if (context == TT_NONE)
         return tt_source_no_memory(x->s);
-    *p = (struct place){.column = column, .context = context, .left = count};
-    return 0;
+    p = (struct place){.column = column, .context = context, .left = count};
+    return tt_source_append(x->s, &x->open, &p);
 }
 
 /* Takes a line of the graph; 1: it is none. */
@@ -201,8 +200,7 @@ static int read_graph(struct sample *x)
 
 static int read_sample(struct tt_source *s, struct tt_builder *b)
 {
-    struct sample *x = tt_memory_get(NULL, sizeof *x);
-    int error;
+    struct sample *x = tt_memory_get(s->memory, sizeof *x);
 
     if (!x)
         return tt_source_no_memory(s);
@@ -210,10 +208,7 @@ static int read_sample(struct tt_source *s, struct tt_builder *b)
     x->b = b;
     x->metric = tt_builder_metric(b, "samples", "", 0);
     tt_vector_init(&x->open, s->memory, sizeof(struct place));
-    error = read_graph(x);
-    tt_vector_fini(&x->open);
-    tt_memory_put(NULL, x);
-    return error;
+    return read_graph(x);
 }
 
 /* The title is in the first lines; messages of the tool may precede it. */

@@ -23,12 +23,6 @@ void tt_maps_init(struct tt_maps *m, const struct tt_memory *memory)
     tt_vector_init(&m->text, memory, 1);
 }
 
-void tt_maps_fini(struct tt_maps *m)
-{
-    tt_vector_fini(&m->map);
-    tt_vector_fini(&m->text);
-}
-
 /* A word in hexadecimal; NULL: it is none. */
 static const char *read_hex(const char *at, uint64_t *n)
 {

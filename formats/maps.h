@@ -15,7 +15,6 @@ struct tt_maps {
 };
 
 void tt_maps_init(struct tt_maps *, const struct tt_memory *);
-void tt_maps_fini(struct tt_maps *);
 /* Takes "5626ea885000-5626ea886000 r-xp 00001000 fe:00 123  /usr/bin/app", or the same
  * without the columns in the middle: 1; 0: it is none; -TT_ERR_MEMORY. */
 int tt_maps_line(struct tt_maps *, const char *line);

@@ -383,18 +383,12 @@ static int read_snapshots(struct massif *m)
 static int read_massif(struct tt_source *s, struct tt_builder *b)
 {
     struct massif m = {.s = s, .b = b};
-    int error;
 
     tt_heap_init(&m.heap, s, b);
     tt_vector_init(&m.node, s->memory, sizeof(struct node));
     tt_vector_init(&m.best, s->memory, sizeof(struct node));
     tt_vector_init(&m.level, s->memory, sizeof(struct level));
-    error = read_snapshots(&m);
-    tt_vector_fini(&m.level);
-    tt_vector_fini(&m.best);
-    tt_vector_fini(&m.node);
-    tt_heap_fini(&m.heap);
-    return error;
+    return read_snapshots(&m);
 }
 
 static enum tt_match detect(const char *head, size_t size)

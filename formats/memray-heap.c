@@ -24,15 +24,6 @@ void tt_memray_heap_init(struct tt_memray *m)
     tt_memray_ranges_init(&m->ranges, m->s->memory);
 }
 
-void tt_memray_heap_fini(struct tt_memray *m)
-{
-    tt_memray_ranges_fini(&m->ranges);
-    tt_vector_fini(&m->object);
-    tt_vector_fini(&m->place);
-    tt_pairs_fini(&m->objects);
-    tt_pairs_fini(&m->places);
-}
-
 static struct tt_memray_figures *figures(const struct tt_memray *m, uint32_t place)
 {
     return (struct tt_memray_figures *)m->place.item + place;
@@ -41,23 +32,20 @@ static struct tt_memray_figures *figures(const struct tt_memray *m, uint32_t pla
 struct tt_memray_figures *tt_memray_place(struct tt_memray *m,
                                           const struct tt_memray_site *site)
 {
-    uint32_t context = tt_memray_context(m, site), *at;
+    uint32_t context = tt_memray_context(m, site);
+    struct tt_memray_figures *f;
     int is_new;
 
     if (context == TT_NONE)
         return NULL;
-    at = tt_pairs_get(&m->places, (uint64_t)site->thread << 32 | site->allocator, context,
-                      &is_new);
-    if (!at || (is_new && !tt_vector_add(&m->place, 1))) {
+    f = tt_pairs_item(&m->places, &m->place,
+                      (uint64_t)site->thread << 32 | site->allocator, context, &is_new);
+    if (!f)
         (void)tt_source_no_memory(m->s);
-        return NULL;
-    }
-    if (is_new) {
-        *at = (uint32_t)m->place.count;
-        *figures(m, *at - 1) = (struct tt_memray_figures){
+    else if (is_new)
+        *f = (struct tt_memray_figures){
             .thread = site->thread, .allocator = site->allocator, .context = context};
-    }
-    return figures(m, *at - 1);
+    return f;
 }
 
 /* Before a place changes: what it has is what it had at the last peak. */
@@ -136,14 +124,10 @@ static int add_object(struct tt_memray *m, uint32_t place, uint64_t address,
                       uint64_t size)
 {
     int is_new;
-    uint32_t *at = tt_pairs_get(&m->objects, address, 0, &is_new);
-    struct object *o;
+    struct object *o = tt_pairs_item(&m->objects, &m->object, address, 0, &is_new);
 
-    if (!at || (is_new && !tt_vector_add(&m->object, 1)))
+    if (!o)
         return tt_source_no_memory(m->s);
-    if (is_new)
-        *at = (uint32_t)m->object.count;
-    o = (struct object *)m->object.item + *at - 1;
     if (!is_new && o->place != TT_NONE)
         release(m, o->place, o->size, 1); /* it was freed without a record */
     *o = (struct object){size, place};

@@ -19,8 +19,6 @@ void tt_memray_ranges_init(struct tt_memray_ranges *r, const struct tt_memory *m
     tt_vector_init(&r->node, memory, sizeof(struct node));
 }
 
-void tt_memray_ranges_fini(struct tt_memray_ranges *r) { tt_vector_fini(&r->node); }
-
 static struct node *node_at(const struct tt_memray_ranges *r, uint32_t number)
 {
     return (struct node *)r->node.item + number - 1;

@@ -67,22 +67,6 @@ void tt_memray_stacks_init(struct tt_memray *m)
     tt_vector_init(&m->callers, memory, sizeof(uint32_t));
 }
 
-void tt_memray_stacks_fini(struct tt_memray *m)
-{
-    tt_vector_fini(&m->callers);
-    tt_vector_fini(&m->path);
-    tt_vector_fini(&m->spot);
-    tt_vector_fini(&m->list);
-    tt_vector_fini(&m->image);
-    tt_vector_fini(&m->native);
-    tt_vector_fini(&m->node);
-    tt_vector_fini(&m->frame);
-    tt_pairs_fini(&m->merged);
-    tt_pairs_fini(&m->addresses);
-    tt_pairs_fini(&m->nodes);
-    tt_pairs_fini(&m->frames);
-}
-
 static uint32_t no_memory(struct tt_memray *m)
 {
     (void)tt_source_no_memory(m->s);
@@ -183,23 +167,15 @@ static uint32_t python_context(struct tt_memray *m, uint32_t node, int is_main)
 
 int tt_memray_native(struct tt_memray *m, uint64_t address, uint64_t parent)
 {
-    struct native *to = tt_vector_add(&m->native, 1);
+    const int is_damaged = parent > m->native.count;
+    const struct native n = {address, is_damaged ? 0 : (uint32_t)parent};
 
-    if (!to)
-        return tt_source_no_memory(m->s);
-    *to = (struct native){address, parent < m->native.count ? (uint32_t)parent
-                                                            : 0 /* it is damaged */};
-    return 0;
+    return tt_source_append(m->s, &m->native, &n);
 }
 
 int tt_memray_images(struct tt_memray *m)
 {
-    struct list *to = tt_vector_add(&m->list, 1);
-
-    if (!to)
-        return tt_source_no_memory(m->s);
-    *to = (struct list){m->image.count, 0, 0};
-    return 0;
+    return tt_source_append(m->s, &m->list, &(struct list){m->image.count, 0, 0});
 }
 
 int tt_memray_image(struct tt_memray *m, uint64_t start, uint64_t size, uint64_t base,
@@ -207,17 +183,13 @@ int tt_memray_image(struct tt_memray *m, uint64_t start, uint64_t size, uint64_t
 {
     struct list *list = m->list.count ? (struct list *)m->list.item + m->list.count - 1
                                       : NULL;
-    struct image *to;
 
     if (!list || list->is_sorted)
         return tt_source_fail(m->s, "an image comes before its list, or after addresses "
                                     "that are in it");
-    to = tt_vector_add(&m->image, 1);
-    if (!to)
-        return tt_source_no_memory(m->s);
-    *to = (struct image){start, start + size, base, path};
     list->count++;
-    return 0;
+    return tt_source_append(m->s, &m->image,
+                            &(struct image){start, start + size, base, path});
 }
 
 static int compare(const void *a, const void *b)

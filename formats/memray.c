@@ -748,8 +748,6 @@ static int finish(struct file *f)
 static int read_memray(struct tt_source *s, struct tt_builder *b)
 {
     struct file *f = tt_memory_get(s->memory, sizeof *f);
-    struct tt_memray_thread *t;
-    int error;
 
     if (!f)
         return tt_source_no_memory(s);
@@ -757,7 +755,7 @@ static int read_memray(struct tt_source *s, struct tt_builder *b)
     f->m.b = b;
     f->thread = TT_NONE;
     tt_vector_init(&f->m.text, s->memory, 1);
-    tt_vector_init(&f->m.thread, s->memory, sizeof *t);
+    tt_vector_init(&f->m.thread, s->memory, sizeof(struct tt_memray_thread));
     tt_vector_init(&f->frame, s->memory, sizeof(uint32_t));
     tt_vector_init(&f->trace, s->memory, sizeof(uint32_t));
     tt_pairs_init(&f->m.threads, s->memory);
@@ -767,21 +765,7 @@ static int read_memray(struct tt_source *s, struct tt_builder *b)
         set(f, tt_source_no_memory(s));
     take_head(f);
     take_records(f);
-    error = f->error ? f->error : finish(f);
-    tt_memray_heap_fini(&f->m);
-    tt_memray_stacks_fini(&f->m);
-    t = f->m.thread.item;
-    for (size_t i = 0; i < f->m.thread.count; i++) {
-        tt_vector_fini(&t[i].stack);
-        tt_vector_fini(&t[i].name);
-    }
-    tt_pairs_fini(&f->m.threads);
-    tt_vector_fini(&f->trace);
-    tt_vector_fini(&f->frame);
-    tt_vector_fini(&f->m.thread);
-    tt_vector_fini(&f->m.text);
-    tt_memory_put(s->memory, f);
-    return error;
+    return f->error ? f->error : finish(f);
 }
 
 static enum tt_match detect(const char *head, size_t size)

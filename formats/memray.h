@@ -81,7 +81,6 @@ struct tt_memray {
 /* ── Stacks (memray-stacks.c) ─────────────────────────────────────────────────────── */
 
 void tt_memray_stacks_init(struct tt_memray *);
-void tt_memray_stacks_fini(struct tt_memray *);
 
 /* Describes a frame of Python by a key of two numbers; a later description replaces it.
  * is_entry: the interpreter was called for it; or it goes on in its caller's loop. */
@@ -103,7 +102,6 @@ uint32_t tt_memray_context(struct tt_memray *, const struct tt_memray_site *);
 /* ── Ranges (memray-ranges.c) ─────────────────────────────────────────────────────── */
 
 void tt_memray_ranges_init(struct tt_memray_ranges *, const struct tt_memory *);
-void tt_memray_ranges_fini(struct tt_memray_ranges *);
 /* Adds a range that overlaps no other one; -TT_ERR_MEMORY, not noted. */
 int tt_memray_ranges_add(struct tt_memray_ranges *, struct tt_memray_range);
 /* Returns the range that starts before an address and ends after it, or NULL.  Valid until
@@ -118,7 +116,6 @@ int tt_memray_ranges_take(struct tt_memray_ranges *, uint64_t start, uint64_t en
 /* ── Figures (memray-heap.c) ──────────────────────────────────────────────────────── */
 
 void tt_memray_heap_init(struct tt_memray *);
-void tt_memray_heap_fini(struct tt_memray *);
 
 /* Returns the figures of a site, valid until the next call; NULL: no memory, noted. */
 struct tt_memray_figures *tt_memray_place(struct tt_memray *,

@@ -201,7 +201,6 @@ static int take_location(struct memtrace *m)
 {
     uint64_t id, count;
     struct range *r;
-    uint32_t *at;
     int is_new, error = take(m, 8, &id);
     size_t first = m->block.count;
 
@@ -210,13 +209,11 @@ static int take_location(struct memtrace *m)
         error = take_place(m);
     if (error)
         return error;
-    at = tt_pairs_get(&m->locations, id, 0, &is_new);
-    if (!at || (is_new && !(r = tt_vector_add(&m->location, 1))))
+    r = tt_pairs_item(&m->locations, &m->location, id, 0, &is_new);
+    if (!r)
         return tt_source_no_memory(m->s);
-    if (is_new) {
+    if (is_new)
         *r = (struct range){first, (size_t)count};
-        *at = (uint32_t)m->location.count;
-    }
     return 0;
 }
 
@@ -479,12 +476,10 @@ static struct domain *find_domain(struct memtrace *m, uint32_t number)
         return NULL;
     if (!is_new)
         return ((struct domain **)m->domain.item)[*at - 1];
-    d = m->domain.count < MOST_DOMAINS ? tt_memory_get(NULL, sizeof *d) : NULL;
+    d = m->domain.count < MOST_DOMAINS ? tt_memory_get(m->s->memory, sizeof *d) : NULL;
     to = d ? tt_vector_add(&m->domain, 1) : NULL;
-    if (!to) {
-        tt_memory_put(NULL, d);
+    if (!to)
         return NULL;
-    }
     *to = d;
     *at = (uint32_t)m->domain.count;
     tt_vector_init(&d->stack, m->s->memory, sizeof(uint64_t));
@@ -637,34 +632,9 @@ static void init(struct memtrace *m)
     tt_vector_init(&m->text, memory, 1);
 }
 
-static void fini(struct memtrace *m)
-{
-    struct domain **d = m->domain.item;
-
-    for (size_t i = 0; i < m->domain.count; i++) {
-        tt_vector_fini(&d[i]->stack);
-        tt_vector_fini(&d[i]->context);
-        tt_memory_put(NULL, d[i]);
-    }
-    tt_vector_fini(&m->text);
-    tt_vector_fini(&m->object);
-    tt_vector_fini(&m->block);
-    tt_vector_fini(&m->location);
-    tt_vector_fini(&m->domain);
-    tt_pairs_fini(&m->objects);
-    tt_pairs_fini(&m->locations);
-    tt_pairs_fini(&m->domains);
-    for (int f = 0; f < FATES; f++) {
-        tt_frames_fini(&m->bytes[f]);
-        tt_frames_fini(&m->number[f]);
-    }
-    tt_frames_fini(&m->samples);
-    tt_heap_fini(&m->heap);
-}
-
 static int read_memtrace(struct tt_source *s, struct tt_builder *b)
 {
-    struct memtrace *m = tt_memory_get(NULL, sizeof *m);
+    struct memtrace *m = tt_memory_get(s->memory, sizeof *m);
     int error;
 
     if (!m)
@@ -675,10 +645,7 @@ static int read_memtrace(struct tt_source *s, struct tt_builder *b)
     error = read_packets(m);
     if (!error && !m->has_info)
         error = tt_source_fail(s, "it ends before it says what it is of");
-    error = error ? error : finish(m);
-    fini(m);
-    tt_memory_put(NULL, m);
-    return error;
+    return error ? error : finish(m);
 }
 
 static enum tt_match detect(const char *head, size_t size)

@@ -79,15 +79,6 @@ void tt_nettrace_methods_init(struct tt_nettrace_methods *m,
     tt_pairs_init(&m->places, memory);
 }
 
-void tt_nettrace_methods_fini(struct tt_nettrace_methods *m)
-{
-    tt_pairs_fini(&m->places);
-    tt_pairs_fini(&m->modules);
-    tt_vector_fini(&m->path);
-    tt_vector_fini(&m->text);
-    tt_vector_fini(&m->method);
-}
-
 /* Of a signature, "instance class void (int32,string)", the types of the arguments. */
 static int add_arguments(struct tt_nettrace_methods *m, struct tt_nettrace_payload *p)
 {

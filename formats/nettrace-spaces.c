@@ -36,15 +36,6 @@ void tt_nettrace_spaces_init(struct tt_nettrace_spaces *s, const struct tt_memor
     tt_pairs_init(&s->places, memory);
 }
 
-void tt_nettrace_spaces_fini(struct tt_nettrace_spaces *s)
-{
-    tt_pairs_fini(&s->places);
-    tt_pairs_fini(&s->ids);
-    tt_vector_fini(&s->text);
-    tt_vector_fini(&s->symbol);
-    tt_vector_fini(&s->mapping);
-}
-
 /* ── What events say ──────────────────────────────────────────────────────────────── */
 
 uint64_t tt_nettrace_varied(struct tt_nettrace_payload *p)

@@ -518,7 +518,6 @@ static int read_all(struct reading *r)
 static int read_nettrace(struct tt_source *s, struct tt_builder *b)
 {
     struct reading r = {.s = s, .b = b};
-    int error;
 
     tt_nettrace_methods_init(&r.methods, s->memory);
     tt_nettrace_spaces_init(&r.spaces, s->memory);
@@ -533,21 +532,7 @@ static int read_nettrace(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&r.names, s->memory, 1);
     tt_vector_init(&r.weighed, s->memory, sizeof(struct weighed));
     tt_vector_init(&r.thread, s->memory, sizeof(struct thread));
-    error = tt_vector_add(&r.names, 1) ? read_all(&r) : tt_source_no_memory(s);
-    tt_vector_fini(&r.thread);
-    tt_vector_fini(&r.weighed);
-    tt_vector_fini(&r.names);
-    tt_vector_fini(&r.text);
-    tt_vector_fini(&r.last);
-    tt_vector_fini(&r.stack);
-    tt_pairs_fini(&r.threads);
-    tt_pairs_fini(&r.contexts);
-    tt_pairs_fini(&r.stacks);
-    tt_pairs_fini(&r.numbers);
-    tt_pairs_fini(&r.kinds);
-    tt_nettrace_spaces_fini(&r.spaces);
-    tt_nettrace_methods_fini(&r.methods);
-    return error;
+    return tt_vector_add(&r.names, 1) ? read_all(&r) : tt_source_no_memory(s);
 }
 
 static enum tt_match detect(const char *head, size_t size)

@@ -106,7 +106,6 @@ void tt_nettrace_skip_text(struct tt_nettrace_payload *);
 int tt_nettrace_text(struct tt_nettrace_payload *, struct tt_vector *to);
 
 void tt_nettrace_methods_init(struct tt_nettrace_methods *, const struct tt_memory *);
-void tt_nettrace_methods_fini(struct tt_nettrace_methods *);
 int tt_nettrace_add_method(struct tt_nettrace_methods *, uint64_t pid,
                            struct tt_nettrace_payload);
 int tt_nettrace_add_module(struct tt_nettrace_methods *, uint64_t pid,
@@ -129,7 +128,6 @@ struct tt_nettrace_spaces {
 };
 
 void tt_nettrace_spaces_init(struct tt_nettrace_spaces *, const struct tt_memory *);
-void tt_nettrace_spaces_fini(struct tt_nettrace_spaces *);
 /* A number of as many bytes as it needs. */
 uint64_t tt_nettrace_varied(struct tt_nettrace_payload *);
 /* They take events of Universal.System: 0, or -1 without memory. */

@@ -204,7 +204,7 @@ static int take_entry(struct ocr *x, const char *line)
 {
     const char *at = line;
     uint64_t parent = 0, child = 0;
-    struct entry e = {.line = x->s->line}, *added;
+    struct entry e = {.line = x->s->line};
     int error = take(&at, "ENTRY ");
 
     if (!error)
@@ -225,10 +225,7 @@ static int take_entry(struct ocr *x, const char *line)
         error = find_function(x, child, &e.child);
     if (error)
         return error;
-    if (!(added = tt_vector_add(&x->entry, 1)))
-        return tt_source_no_memory(x->s);
-    *added = e;
-    return 0;
+    return tt_source_append(x->s, &x->entry, &e);
 }
 
 static int take_lines(struct ocr *x)
@@ -431,8 +428,6 @@ static int read_ocr(struct tt_source *s, struct tt_builder *b)
     error = take_lines(&x);
     if (!error)
         error = add_tree(&x);
-    tt_vector_fini(&x.entry);
-    tt_vector_fini(&x.def);
     return error;
 }
 

@@ -46,12 +46,10 @@ static int note_dictionary(struct otlp_read *o, struct tt_wire m)
     int more;
 
     while ((more = tt_wire_next(&m, &f)) > 0) {
-        struct tt_wire *to;
         if (f.number >= TABLES || f.wire != TT_WIRE_BYTES)
             continue;
-        if (!(to = tt_vector_add(&o->table[f.number], 1)))
-            return tt_source_no_memory(o->s);
-        *to = f.inside;
+        if (tt_source_append(o->s, &o->table[f.number], &f.inside) != 0)
+            return -TT_ERR_MEMORY;
     }
     return more < 0 ? damaged(o, &m) : 0;
 }
@@ -103,12 +101,10 @@ static const char *text_at(const struct otlp_read *o, size_t at)
 
 static int add_block(struct otlp_read *o, const struct tt_block_info *info)
 {
-    uint32_t *to = tt_vector_add(&o->block, 1);
+    const uint32_t block = tt_builder_block(o->b, info);
 
-    if (!to)
-        return tt_source_no_memory(o->s);
-    *to = tt_builder_block(o->b, info);
-    return *to == TT_NONE ? tt_source_no_memory(o->s) : 0;
+    return block == TT_NONE ? tt_source_no_memory(o->s)
+                            : tt_source_append(o->s, &o->block, &block);
 }
 
 /* Adds a place without a function: an address in its file, to be named by symbols
@@ -474,20 +470,13 @@ static int read_all(struct otlp_read *o)
 int tt_otlp_read(struct tt_source *s, struct tt_builder *b)
 {
     struct otlp_read o = {.s = s, .b = b};
-    int error;
 
     for (int i = 0; i < TABLES; i++)
         tt_vector_init(&o.table[i], s->memory, sizeof(struct tt_wire));
     tt_vector_init(&o.context, s->memory, sizeof(uint32_t));
     tt_vector_init(&o.block, s->memory, sizeof(uint32_t));
     tt_vector_init(&o.text, s->memory, 1);
-    error = read_all(&o);
-    tt_vector_fini(&o.text);
-    tt_vector_fini(&o.block);
-    tt_vector_fini(&o.context);
-    for (int i = 0; i < TABLES; i++)
-        tt_vector_fini(&o.table[i]);
-    return error;
+    return read_all(&o);
 }
 
 /* Returns the available part of the message in this field; empty: it is another field. */

@@ -28,6 +28,21 @@ uint32_t *tt_pairs_get(struct tt_pairs *p, uint64_t a, uint64_t b, int *is_new)
     return at == TT_NO_NUMBER ? NULL : &((struct pair *)p->pair.item)[at].value;
 }
 
+void *tt_pairs_item(struct tt_pairs *p, struct tt_vector *items, uint64_t a, uint64_t b,
+                    int *is_new)
+{
+    int added;
+    uint32_t *at = tt_pairs_get(p, a, b, &added);
+
+    if (!at || (added && !tt_vector_add(items, 1)))
+        return NULL;
+    if (added)
+        *at = (uint32_t)items->count;
+    if (is_new)
+        *is_new = added;
+    return (char *)items->item + (*at - 1) * items->size;
+}
+
 const uint32_t *tt_pairs_find(const struct tt_pairs *p, uint64_t a, uint64_t b)
 {
     const uint64_t key[] = {a, b};

@@ -407,7 +407,7 @@ static int take_line(struct perf *p, char *line, size_t length)
 
 static int read_perf(struct tt_source *s, struct tt_builder *b)
 {
-    struct perf *p = tt_memory_get(NULL, sizeof *p);
+    struct perf *p = tt_memory_get(s->memory, sizeof *p);
     size_t length;
     char *line;
     int error;
@@ -427,9 +427,6 @@ static int read_perf(struct tt_source *s, struct tt_builder *b)
         error = tt_source_fail(s, "there is no sample in it");
     if (!error && p->lost)
         tt_builder_fact(b, "lost.lines", TT_FACT_SUM, p->lost, "");
-    tt_vector_fini(&p->stack);
-    tt_frames_fini(&p->names);
-    tt_memory_put(NULL, p);
     return error;
 }
 

@@ -38,12 +38,6 @@ void tt_perfdata_events_init(struct tt_perfdata_events *e, const struct tt_memor
     tt_pairs_init(&e->by_id, memory);
 }
 
-void tt_perfdata_events_fini(struct tt_perfdata_events *e)
-{
-    tt_vector_fini(&e->event);
-    tt_pairs_fini(&e->by_id);
-}
-
 /* ── Attributes ───────────────────────────────────────────────────────────────────── */
 
 /* Returns a word of the attributes; older versions have fewer words. */

@@ -76,31 +76,12 @@ int tt_perfdata_spaces_init(struct tt_perfdata_spaces *s, const struct tt_memory
     return s->map.count == KERNEL + 1 ? 0 : -TT_ERR_MEMORY;
 }
 
-void tt_perfdata_spaces_fini(struct tt_perfdata_spaces *s)
-{
-    for (size_t i = 0; i < s->map.count; i++)
-        tt_vector_fini(&map_at(s, (uint32_t)i)->region);
-    tt_pairs_fini(&s->by_tid);
-    tt_pairs_fini(&s->by_pid);
-    tt_vector_fini(&s->map);
-    tt_vector_fini(&s->free);
-    tt_vector_fini(&s->thread);
-    tt_vector_fini(&s->process);
-}
-
 static struct process *get_process(struct tt_perfdata_spaces *s, uint32_t pid)
 {
     int is_new;
-    uint32_t *i = tt_pairs_get(&s->by_pid, pid, 0, &is_new);
-    struct process *p = s->process.item;
+    struct process *p = tt_pairs_item(&s->by_pid, &s->process, pid, 0, &is_new);
 
-    if (!i)
-        return NULL;
-    if (!is_new)
-        return p + *i;
-    *i = (uint32_t)s->process.count;
-    p = tt_vector_add(&s->process, 1);
-    if (p)
+    if (p && is_new)
         p->threads = 1;
     return p;
 }
@@ -108,16 +89,9 @@ static struct process *get_process(struct tt_perfdata_spaces *s, uint32_t pid)
 static struct thread *get_thread(struct tt_perfdata_spaces *s, uint32_t tid)
 {
     int is_new;
-    uint32_t *i = tt_pairs_get(&s->by_tid, tid, 0, &is_new);
-    struct thread *t = s->thread.item;
+    struct thread *t = tt_pairs_item(&s->by_tid, &s->thread, tid, 0, &is_new);
 
-    if (!i)
-        return NULL;
-    if (!is_new)
-        return t + *i;
-    *i = (uint32_t)s->thread.count;
-    t = tt_vector_add(&s->thread, 1);
-    if (t)
+    if (t && is_new)
         t->comm = TT_NONE;
     return t;
 }
@@ -315,5 +289,5 @@ uint32_t tt_perfdata_comm(const struct tt_perfdata_spaces *s, uint32_t tid)
 {
     const uint32_t *i = tt_pairs_find(&s->by_tid, tid, 0);
 
-    return i ? ((const struct thread *)s->thread.item)[*i].comm : TT_NONE;
+    return i ? ((const struct thread *)s->thread.item)[*i - 1].comm : TT_NONE;
 }

@@ -73,22 +73,6 @@ void tt_perfdata_tree_init(struct tt_perfdata_tree *t, struct tt_source *s,
     tt_pairs_init(&t->amounts, memory);
 }
 
-void tt_perfdata_tree_fini(struct tt_perfdata_tree *t)
-{
-    tt_pairs_fini(&t->amounts);
-    tt_pairs_fini(&t->strands);
-    tt_pairs_fini(&t->nodes);
-    tt_pairs_fini(&t->places);
-    tt_vector_fini(&t->chars);
-    tt_vector_fini(&t->text);
-    tt_vector_fini(&t->amount);
-    tt_vector_fini(&t->strand);
-    tt_vector_fini(&t->node);
-    tt_vector_fini(&t->place);
-    tt_vector_fini(&t->file);
-    tt_frames_fini(&t->texts);
-}
-
 /* ── Texts and files ──────────────────────────────────────────────────────────────── */
 
 uint32_t tt_perfdata_text(struct tt_perfdata_tree *t, const char *text, size_t length)

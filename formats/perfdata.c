@@ -533,7 +533,7 @@ static int read_all(struct tt_perfdata *p)
 
 static int read_perfdata(struct tt_source *s, struct tt_builder *b)
 {
-    struct tt_perfdata *p = tt_memory_get(NULL, sizeof *p);
+    struct tt_perfdata *p = tt_memory_get(s->memory, sizeof *p);
     int error;
 
     if (!p)
@@ -547,15 +547,7 @@ static int read_perfdata(struct tt_source *s, struct tt_builder *b)
     tt_perfdata_tree_init(&p->tree, s, b);
     error = tt_perfdata_spaces_init(&p->spaces, s->memory);
     error = error ? tt_source_no_memory(s) : read_all(p);
-    tt_perfdata_spaces_fini(&p->spaces);
-    tt_perfdata_tree_fini(&p->tree);
-    tt_perfdata_events_fini(&p->events);
     tt_perfdata_packed_free(p->packed);
-    tt_vector_fini(&p->regions);
-    tt_vector_fini(&p->rest);
-    tt_vector_fini(&p->bytes);
-    tt_vector_fini(&p->waiting);
-    tt_memory_put(NULL, p);
     return error;
 }
 

@@ -59,7 +59,6 @@ struct tt_perfdata_sample {
 };
 
 void tt_perfdata_events_init(struct tt_perfdata_events *, const struct tt_memory *, int);
-void tt_perfdata_events_fini(struct tt_perfdata_events *);
 /* Adds an event, from its attributes and ids: 0; -TT_ERR_FORMAT: it is none;
  * -TT_ERR_MEMORY. */
 int tt_perfdata_event_add(struct tt_perfdata_events *, const char *attributes,
@@ -100,7 +99,6 @@ struct tt_perfdata_spaces {
 };
 
 int tt_perfdata_spaces_init(struct tt_perfdata_spaces *, const struct tt_memory *);
-void tt_perfdata_spaces_fini(struct tt_perfdata_spaces *);
 /* Returns the map of a process, valid until the next call; NULL: no memory. */
 const struct tt_perfdata_map *tt_perfdata_space(struct tt_perfdata_spaces *,
                                                 uint32_t pid);
@@ -140,7 +138,6 @@ struct tt_perfdata_tree {
 
 void tt_perfdata_tree_init(struct tt_perfdata_tree *, struct tt_source *,
                            struct tt_builder *);
-void tt_perfdata_tree_fini(struct tt_perfdata_tree *);
 /* The number of a text; TT_NONE: no memory. */
 uint32_t tt_perfdata_text(struct tt_perfdata_tree *, const char *, size_t);
 const char *tt_perfdata_text_of(const struct tt_perfdata_tree *, uint32_t);

@@ -39,22 +39,6 @@ void tt_perfetto_tables_init(struct tt_perfetto_tables *t, struct tt_source *s,
     tt_frames_init(&t->known, b, s->memory);
 }
 
-void tt_perfetto_tables_fini(struct tt_perfetto_tables *t)
-{
-    tt_frames_fini(&t->known);
-    tt_vector_fini(&t->key);
-    tt_vector_fini(&t->node);
-    tt_vector_fini(&t->named);
-    tt_vector_fini(&t->block);
-    tt_vector_fini(&t->frame);
-    tt_vector_fini(&t->module);
-    tt_vector_fini(&t->start);
-    tt_vector_fini(&t->text);
-    tt_pairs_fini(&t->stack);
-    tt_pairs_fini(&t->place);
-    tt_pairs_fini(&t->number);
-}
-
 /* ── Numbers ──────────────────────────────────────────────────────────────────────── */
 
 /* A later definition of a number replaces the earlier one. */

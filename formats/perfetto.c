@@ -450,7 +450,7 @@ static int take_heap(struct perfetto *x, struct tt_wire m, const struct sequence
  * a mistake of the recorder. */
 static int settle(struct perfetto *x, const struct figure *p)
 {
-    uint32_t node, context, *at;
+    uint32_t node, context;
     struct figure *to;
     int is_new;
 
@@ -459,15 +459,10 @@ static int settle(struct perfetto *x, const struct figure *p)
         x->lost_nodes++;
         return 0;
     }
-    at = tt_pairs_get(&x->figures, (uint64_t)p->heap << 32 | node, p->stack, &is_new);
-    if (!at)
+    to = tt_pairs_item(&x->figures, &x->figure, (uint64_t)p->heap << 32 | node, p->stack,
+                       &is_new);
+    if (!to)
         return no_memory(x);
-    if (is_new) {
-        if (!tt_vector_add(&x->figure, 1))
-            return no_memory(x);
-        *at = (uint32_t)x->figure.count;
-    }
-    to = (struct figure *)x->figure.item + *at - 1;
     if (is_new || (p->bytes >= to->bytes && p->freed >= to->freed &&
                    p->number >= to->number && p->frees >= to->frees))
         *to = *p;
@@ -603,15 +598,10 @@ static int take_packet(struct perfetto *x, struct tt_wire m, struct packet *p)
 static struct sequence *sequence_of(struct perfetto *x, const struct packet *p)
 {
     int is_new;
-    uint32_t *at = tt_pairs_get(&x->sequences, p->sequence, 0, &is_new);
-    struct sequence *q;
+    struct sequence *q = tt_pairs_item(&x->sequences, &x->sequence, p->sequence, 0,
+                                       &is_new);
 
-    if (!at || (is_new && !tt_vector_add(&x->sequence, 1)))
-        return NULL;
-    if (is_new)
-        *at = (uint32_t)x->sequence.count;
-    q = (struct sequence *)x->sequence.item + *at - 1;
-    if (is_new || p->is_cleared) {
+    if (q && (is_new || p->is_cleared)) {
         q->state = ++x->states;
         q->event = 0;
     }
@@ -801,7 +791,6 @@ static int read_all(struct perfetto *x)
 static int read_perfetto(struct tt_source *s, struct tt_builder *b)
 {
     struct perfetto *x = tt_memory_get(s->memory, sizeof *x);
-    int error;
 
     if (!x)
         return tt_source_no_memory(s);
@@ -816,17 +805,7 @@ static int read_perfetto(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&x->heap, s->memory, sizeof(struct heap));
     tt_vector_init(&x->figure, s->memory, sizeof(struct figure));
     tt_vector_init(&x->pending, s->memory, sizeof(struct figure));
-    error = read_all(x);
-    tt_vector_fini(&x->pending);
-    tt_vector_fini(&x->figure);
-    tt_vector_fini(&x->heap);
-    tt_vector_fini(&x->sequence);
-    tt_pairs_fini(&x->figures);
-    tt_pairs_fini(&x->names);
-    tt_pairs_fini(&x->sequences);
-    tt_perfetto_tables_fini(&x->tables);
-    tt_memory_put(s->memory, x);
-    return error;
+    return read_all(x);
 }
 
 /* Is the first packet one that is packed, and longer than what is there? */

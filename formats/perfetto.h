@@ -56,7 +56,6 @@ struct tt_perfetto_frame {
 
 void tt_perfetto_tables_init(struct tt_perfetto_tables *, struct tt_source *,
                              struct tt_builder *);
-void tt_perfetto_tables_fini(struct tt_perfetto_tables *);
 
 /* These take a message, or return an error, noted.  `old`: of a packet of heaps. */
 int tt_perfetto_take(struct tt_perfetto_tables *, struct tt_wire, uint64_t state,

@@ -150,12 +150,11 @@ static int find_layout(struct pgcl *x)
 static int read_modules(struct pgcl *x)
 {
     for (uint32_t i = 0; i < x->modules; i++) {
-        const char *text, *wrong = take_text(x, &text), **at;
+        const char *text, *wrong = take_text(x, &text);
         if (wrong)
             return fail(x, x->at, wrong);
-        if (!(at = tt_vector_add(&x->module, 1)))
-            return tt_source_no_memory(x->s);
-        *at = text;
+        if (tt_source_append(x->s, &x->module, &text) != 0)
+            return -TT_ERR_MEMORY;
     }
     return 0;
 }
@@ -376,15 +375,7 @@ static int read_pgcl(struct tt_source *s, struct tt_builder *b)
     for (int i = 0; i < TT_PGCL_FIELDS; i++)
         tt_frames_init(&x.figure[i], b, s->memory);
     tt_frames_init(&x.calls, b, s->memory);
-    error = read_all(&x);
-    tt_frames_fini(&x.calls);
-    for (int i = 0; i < TT_PGCL_FIELDS; i++)
-        tt_frames_fini(&x.figure[i]);
-    tt_vector_fini(&x.order);
-    tt_vector_fini(&x.open);
-    tt_vector_fini(&x.centre);
-    tt_vector_fini(&x.module);
-    return error;
+    return read_all(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)

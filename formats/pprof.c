@@ -580,24 +580,6 @@ static void init(struct pprof *p, struct tt_source *s, struct tt_builder *b)
     tt_pairs_init(&p->blocks, m);
 }
 
-static void fini(struct pprof *p)
-{
-    for (uint32_t i = 0; i < p->metrics; i++)
-        tt_frames_fini(&p->metric[i].amount);
-    tt_pairs_fini(&p->blocks);
-    tt_pairs_fini(&p->locations);
-    tt_pairs_fini(&p->functions);
-    tt_pairs_fini(&p->mappings);
-    tt_vector_fini(&p->ids);
-    tt_vector_fini(&p->open);
-    tt_vector_fini(&p->frame);
-    tt_vector_fini(&p->location);
-    tt_vector_fini(&p->place);
-    for (int i = 0; i < SLOTS; i++)
-        tt_vector_fini(&p->slot[i]);
-    tt_vector_fini(&p->text);
-}
-
 static int read_profile(struct pprof *p)
 {
     const char *bytes;
@@ -614,7 +596,7 @@ static int read_profile(struct pprof *p)
         add_facts(p);
     if (!error)
         error = take_samples(p);
-    tt_source_fini(p->s); /* the file is not used any more */
+    tt_source_drop(p->s);
     for (uint32_t i = 0; !error && i < p->metrics; i++)
         tt_frames_flush(&p->metric[i].amount, p->metric[i].metric);
     return error;
@@ -622,17 +604,13 @@ static int read_profile(struct pprof *p)
 
 static int read_pprof(struct tt_source *s, struct tt_builder *b)
 {
-    struct metric *metric = tt_memory_get(NULL, MOST_METRICS * sizeof *metric);
+    struct metric *metric = tt_memory_get(s->memory, MOST_METRICS * sizeof *metric);
     struct pprof p = {.metric = metric};
-    int error;
 
     if (!metric)
         return tt_source_no_memory(s);
     init(&p, s, b);
-    error = read_profile(&p);
-    fini(&p);
-    tt_memory_put(NULL, metric);
-    return error;
+    return read_profile(&p);
 }
 
 /* The format has no magic number: a file matches if all messages in the head are valid,

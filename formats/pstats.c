@@ -58,16 +58,6 @@ static int take(struct pstats *p, size_t size, uint64_t *number)
     return 0;
 }
 
-static int add_value(struct pstats *p, struct tt_vector *to, const struct value *v)
-{
-    struct value *at = tt_vector_add(to, 1);
-
-    if (!at)
-        return tt_source_no_memory(p->s);
-    *at = *v;
-    return 0;
-}
-
 static int read_text(struct pstats *p, size_t width, struct value *v)
 {
     uint64_t length;
@@ -159,7 +149,7 @@ static int read_items(struct pstats *p, uint64_t count, struct value *v, int dep
         error = read_value(p, &item, depth + 1);
         if (!error && v->kind == DICT && item.kind == NOTHING && item.count)
             break; /* its end */
-        error = error ? error : add_value(p, &items, &item);
+        error = error ? error : tt_source_append(p->s, &items, &item);
     }
     if (!error && v->kind == DICT && items.count % 2)
         error = wrong(p, "a dict ends behind a key");
@@ -327,12 +317,12 @@ static int read_value(struct pstats *p, struct value *v, int depth)
     if (depth > DEEPEST)
         return wrong(p, "values are too deep within each other");
     if (byte & MAY_COME_AGAIN)
-        error = add_value(p, &p->known, &unfinished);
+        error = tt_source_append(p->s, &p->known, &unfinished);
     error = error ? error : read_kind(p, byte & 0x7f, v, depth);
     if (!error && byte & MAY_COME_AGAIN)
         ((struct value *)p->known.item)[number] = *v;
     if (!error && byte == 't')
-        error = add_value(p, &p->strings, v);
+        error = tt_source_append(p->s, &p->strings, v);
     return error;
 }
 
@@ -536,14 +526,7 @@ static int read_pstats(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&p.text, s->memory, 1);
     tt_vector_init(&p.inclusive, s->memory, sizeof(uint64_t));
     error = tt_arcs_init(&p.arcs, b, s->memory, 1);
-    error = error ? tt_source_no_memory(s) : read_all(&p);
-    tt_arcs_fini(&p.arcs);
-    tt_vector_fini(&p.inclusive);
-    tt_vector_fini(&p.text);
-    tt_vector_fini(&p.strings);
-    tt_vector_fini(&p.known);
-    tt_vector_fini(&p.item);
-    return error;
+    return error ? tt_source_no_memory(s) : read_all(&p);
 }
 
 /* A dict whose first key is a tuple of three. */

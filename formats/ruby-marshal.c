@@ -116,15 +116,7 @@ static int take_length(struct marshal *m, size_t *length)
 
 static int note(struct marshal *m, struct tt_vector *places, size_t place)
 {
-    size_t *at;
-
-    if (m->is_again)
-        return 0;
-    at = tt_vector_add(places, 1);
-    if (!at)
-        return tt_source_no_memory(m->s);
-    *at = place;
-    return 0;
+    return m->is_again ? 0 : tt_source_append(m->s, places, &place);
 }
 
 static int take_text(struct marshal *m, const unsigned char **text, size_t *length)

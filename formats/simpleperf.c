@@ -385,7 +385,6 @@ static int read_all(struct simpleperf *x)
 static int read_simpleperf(struct tt_source *s, struct tt_builder *b)
 {
     struct simpleperf x = {.s = s, .b = b};
-    int error;
 
     tt_pairs_init(&x.files, s->memory);
     tt_pairs_init(&x.symbols, s->memory);
@@ -395,16 +394,7 @@ static int read_simpleperf(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&x.symbol, s->memory, sizeof(struct text));
     tt_vector_init(&x.thread, s->memory, sizeof(struct thread));
     tt_vector_init(&x.stack, s->memory, sizeof(uint32_t));
-    error = read_all(&x);
-    tt_vector_fini(&x.stack);
-    tt_vector_fini(&x.thread);
-    tt_vector_fini(&x.symbol);
-    tt_vector_fini(&x.file);
-    tt_pairs_fini(&x.blocks);
-    tt_pairs_fini(&x.threads);
-    tt_pairs_fini(&x.symbols);
-    tt_pairs_fini(&x.files);
-    return error;
+    return read_all(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)

@@ -15,15 +15,22 @@ static const struct tt_reading plain_reading;
 void tt_source_init(struct tt_source *s, const char *name, struct tt_stream *stream,
                     const struct tt_memory *memory)
 {
-    *s = (struct tt_source){
-        .name = name, .memory = memory, .reading = &plain_reading, .stream = stream};
+    *s = (struct tt_source){.name = name, .reading = &plain_reading, .stream = stream};
+    tt_pool_init(&s->pool, memory);
+    s->memory = &s->pool.memory;
 }
 
-void tt_source_fini(struct tt_source *s)
+void tt_source_drop(struct tt_source *s)
 {
     tt_memory_put(s->memory, s->buffer);
     s->buffer = NULL;
     s->at = s->end = s->room = 0;
+}
+
+void tt_source_fini(struct tt_source *s)
+{
+    tt_source_drop(s);
+    tt_pool_fini(&s->pool);
 }
 
 struct tt_source *tt_source_beside(const struct tt_source *s, const char *name)

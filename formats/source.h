@@ -12,9 +12,10 @@
 #define TT_SOURCE_H
 
 #include <stdarg.h>
+#include <string.h>
 
-#include "memory.h"
 #include "naming.h"
+#include "pool.h"
 #include "tallytree.h"
 
 /* Gives up to `size` bytes, 0 at the end, less than 0 for an error, with its text in
@@ -37,8 +38,9 @@ struct tt_reading {
 };
 
 struct tt_source {
-    const char *name; /* of the file; borrowed */
-    const struct tt_memory *memory;
+    const char *name;               /* of the file; borrowed */
+    const struct tt_memory *memory; /* of its reader: freed with the source */
+    struct tt_pool pool;
     const struct tt_reading *reading; /* never NULL */
     /* Opens a file in the same folder ("task.txt"), or returns NULL; to be closed by
      * tt_source_close.  NULL: the source is not in a folder. */
@@ -56,7 +58,9 @@ struct tt_source {
 
 void tt_source_init(struct tt_source *, const char *name, struct tt_stream *,
                     const struct tt_memory *);
+/* Frees all that its readers took from its memory. */
 void tt_source_fini(struct tt_source *);
+void tt_source_drop(struct tt_source *); /* frees the buffer: all was read */
 struct tt_source *tt_source_beside(const struct tt_source *, const char *name);
 void tt_source_close(struct tt_source *); /* NULL: nothing */
 
@@ -88,6 +92,18 @@ int tt_source_fail(struct tt_source *, const char *format, ...)
 int tt_source_fail_at(struct tt_source *, uint64_t byte, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int tt_source_no_memory(struct tt_source *); /* -TT_ERR_MEMORY */
+
+/* Adds an item to a vector: 0, or -TT_ERR_MEMORY, noted. */
+static inline int tt_source_append(struct tt_source *s, struct tt_vector *v,
+                                   const void *item)
+{
+    void *to = tt_vector_add(v, 1);
+
+    if (!to)
+        return tt_source_no_memory(s);
+    memcpy(to, item, v->size);
+    return 0;
+}
 
 /* Reads a number of that many bytes, the least first. */
 static inline uint64_t tt_number_at(const char *at, int size)

@@ -4,7 +4,6 @@
  * Frames may come after the profiles that refer to them, and a unit after its numbers.
  * So the text is kept, and each part is read when its meaning is known. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "by-time.h"
@@ -41,7 +40,7 @@ struct speedscope {
     uint64_t before;    /* 0: how long the first event is before that, in ns */
     uint32_t stretches; /* the metric of events that are times; TT_NONE: there are none */
     uint64_t total;     /* of all profiles */
-    char *exporter;     /* owned, or NULL */
+    char *exporter;     /* or NULL */
 };
 
 /* In files of sums of Tallytree, each profile is a metric, the first is the main one; in
@@ -97,8 +96,8 @@ static int read_frame(struct speedscope *x, struct tt_json *j)
         *block = tt_builder_block(x->b, &info);
     else if (e == 0)
         e = tt_source_no_memory(j->s);
-    free(name);
-    free(file);
+    tt_memory_put(x->s->memory, name);
+    tt_memory_put(x->s->memory, file);
     return e;
 }
 
@@ -468,7 +467,7 @@ static int read_profile(struct speedscope *x, struct tt_json_part *at, int numbe
             tt_frames_flush(&x->calls,
                             tt_builder_metric(x->b, "calls", "", TT_METRIC_CALLS));
     }
-    free(p.name);
+    tt_memory_put(x->s->memory, p.name);
     return e;
 }
 
@@ -527,32 +526,18 @@ static int read_speedscope(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&x.open, s->memory, sizeof(uint32_t));
     tt_frames_init(&x.amount, b, s->memory);
     tt_frames_init(&x.calls, b, s->memory);
-    error = read_all(&x);
-    free(x.exporter);
-    tt_frames_fini(&x.calls);
-    tt_frames_fini(&x.amount);
-    tt_vector_fini(&x.open);
-    tt_vector_fini(&x.block);
-    return error;
-}
-
-static int has(const char *head, size_t size, const char *text)
-{
-    return memmem(head, size, text, strlen(text)) != NULL;
+    return read_all(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    size_t at = 0;
-
-    while (at < size && strchr(" \t\r\n", head[at]) && head[at])
-        at++;
-    if (at == size || head[at] != '{')
+    if (tt_head_first(head, size) != '{')
         return TT_MATCH_NO;
-    if (has(head, size, "speedscope.app/file-format-schema.json"))
+    if (tt_head_has(head, size, "speedscope.app/file-format-schema.json"))
         return TT_MATCH_YES;
-    return has(head, size, "\"profiles\"") &&
-                   (has(head, size, "\"evented\"") || has(head, size, "\"sampled\""))
+    return tt_head_has(head, size, "\"profiles\"") &&
+                   (tt_head_has(head, size, "\"evented\"") ||
+                    tt_head_has(head, size, "\"sampled\""))
                ? TT_MATCH_MAYBE
                : TT_MATCH_NO;
 }

@@ -8,7 +8,6 @@
  *
  * as JSON, or as Ruby's marshal, which ruby-marshal.c turns into JSON.  Without "raw" it
  * is a call graph with inclusive samples for each frame. */
-#include <stdlib.h>
 
 #include "arcs.h"
 #include "formats.h"
@@ -46,13 +45,6 @@ struct frame {
     char *name, *file; /* owned */
     uint64_t line, self, total;
 };
-
-static void free_frame(struct frame *f)
-{
-    free(f->name);
-    free(f->file);
-    *f = (struct frame){0};
-}
 
 static int read_id(struct tt_json *j, uint64_t *id)
 {
@@ -218,7 +210,8 @@ static int read_frames(struct stackprof *x, int is_second)
             e = read_frame(x, &p.json, from, &f);
         if (e > 0 && !is_second)
             e = add_frame(x, &p.json, id, &f);
-        free_frame(&f);
+        tt_memory_put(x->s->memory, f.name);
+        tt_memory_put(x->s->memory, f.file);
     }
     return tt_json_part_close(&p, x->s, e);
 }
@@ -262,7 +255,6 @@ static int read_graph(struct stackprof *x)
         error = tt_arcs_finish(&x->arcs, &metric, TT_NONE) ? tt_source_no_memory(x->s)
                                                            : 0;
     }
-    tt_arcs_fini(&x->arcs);
     return error;
 }
 
@@ -418,28 +410,15 @@ static int read_stackprof(struct tt_source *s, struct tt_builder *b)
         x.text = json.item;
         x.size = json.count;
     }
-    error = error ? error : read_all(&x);
-    tt_vector_fini(&x.came);
-    tt_vector_fini(&x.inclusive);
-    tt_vector_fini(&x.frame);
-    tt_frames_fini(&x.amount);
-    tt_pairs_fini(&x.frames);
-    tt_vector_fini(&json);
-    return error;
+    return error ? error : read_all(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    static const char mark[] = "\"missed_samples\"", symbol[] = "missed_samples";
-    size_t at = 0;
-
     if (size > 3 && memcmp(head, TT_RUBY_MARSHAL "{", 3) == 0)
-        return memmem(head, size, symbol, sizeof symbol - 1) ? TT_MATCH_YES : TT_MATCH_NO;
-    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
-        at++;
-    return at < size && head[at] == '{' && memmem(head, size, mark, sizeof mark - 1)
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+        return tt_match_if(tt_head_has(head, size, "missed_samples"));
+    return tt_match_if(tt_head_first(head, size) == '{' &&
+                       tt_head_has(head, size, "\"missed_samples\""));
 }
 
 const struct tt_format tt_format_stackprof = {

@@ -95,7 +95,7 @@ static int take_addresses(struct stacks *x, const char *at, int leaf)
 
     for (at = tt_skip_blanks(at); !error && *at; at = tt_skip_blanks(at)) {
         char *end;
-        uint64_t address = strtoull(at, &end, 16), *to;
+        uint64_t address = strtoull(at, &end, 16);
         int is_named = *end == ':' && tt_is_blank(end[1]);
         if (end == at || *at == '-' || *at == '+' ||
             (*end && !tt_is_blank(*end) && !is_named))
@@ -103,25 +103,13 @@ static int take_addresses(struct stacks *x, const char *at, int leaf)
         if (!leaf && address && !x->unit)
             address--;
         leaf = 0;
-        to = tt_vector_add(&x->address, 1);
-        if (!to)
-            return tt_source_no_memory(x->s);
-        *to = address;
+        if (tt_source_append(x->s, &x->address, &address) != 0)
+            return -TT_ERR_MEMORY;
         if (is_named)
             return take_name(x, address, tt_skip_blanks(end + 1));
         at = end;
     }
     return error;
-}
-
-static int add_stack(struct stacks *x, const struct stack *s)
-{
-    struct stack *to = tt_vector_add(&x->stack, 1);
-
-    if (!to)
-        return tt_source_no_memory(x->s);
-    *to = *s;
-    return 0;
 }
 
 /* ── Contention ───────────────────────────────────────────────────────────────────── */
@@ -179,7 +167,7 @@ static int take_contention(struct stacks *x, const char *line)
     if (x->kind == 'h') {
         s.time = cycles;
         weigh(&s);
-        return add_stack(x, &s);
+        return tt_source_append(x->s, &x->stack, &s);
     }
     if (x->unit && (__builtin_mul_overflow(cycles, x->unit, &cycles) ||
                     __builtin_mul_overflow(cycles, x->period, &cycles)))
@@ -189,14 +177,14 @@ static int take_contention(struct stacks *x, const char *line)
     if (!(ns < 9e18) || __builtin_mul_overflow(s.number, x->period, &s.number))
         return tt_source_fail(x->s, TT_TOO_MUCH);
     s.time = x->cycles ? (uint64_t)ns : cycles;
-    return add_stack(x, &s);
+    return tt_source_append(x->s, &x->stack, &s);
 }
 
 /* Takes a function of the stack before: "#\t0x4b401a\tmain.wait+0x1a\tmain.go:7". */
 static int take_function(struct stacks *x, char *line)
 {
     struct stack *s = x->stack.item;
-    uint32_t block, *to;
+    uint32_t block;
     int is_one = x->stack.count ? tt_frames_go(&x->heap.names, line, &block) : 0;
 
     if (is_one <= 0)
@@ -205,11 +193,7 @@ static int take_function(struct stacks *x, char *line)
     if (!s->names)
         s->named = x->named.count;
     s->names++;
-    to = tt_vector_add(&x->named, 1);
-    if (!to)
-        return tt_source_no_memory(x->s);
-    *to = block;
-    return 0;
+    return tt_source_append(x->s, &x->named, &block);
 }
 
 /* " 0x00000003 com.example.f (Source.java:103)". */
@@ -270,7 +254,7 @@ static int take_count(struct stacks *x, char *line)
         return tt_source_fail(x->s, "a line is 'NUMBER @ ADDRESSES'");
     error = take_addresses(x, at + 1, 0);
     s.depth = x->address.count - s.first;
-    return error ? error : add_stack(x, &s);
+    return error ? error : tt_source_append(x->s, &x->stack, &s);
 }
 
 static int read_counts(struct stacks *x)
@@ -309,7 +293,7 @@ static int end_thread(struct stacks *x, struct stack *s, int is_same)
     if (is_same && !last)
         return tt_source_fail(x->s, "there is no thread before the first one");
     if (!is_same)
-        return s->depth ? add_stack(x, s) : 0;
+        return s->depth ? tt_source_append(x->s, &x->stack, s) : 0;
     last->number++;
     return 0;
 }
@@ -484,7 +468,6 @@ static int read_all(struct stacks *x)
 static int read_stacks(struct tt_source *s, struct tt_builder *b)
 {
     struct stacks x = {.s = s, .b = b, .period = 1};
-    int error;
 
     tt_vector_init(&x.stack, s->memory, sizeof(struct stack));
     tt_vector_init(&x.address, s->memory, sizeof(uint64_t));
@@ -492,14 +475,7 @@ static int read_stacks(struct tt_source *s, struct tt_builder *b)
     tt_heap_init(&x.heap, s, b);
     tt_pairs_init(&x.names, s->memory);
     tt_maps_init(&x.maps, s->memory);
-    error = read_all(&x);
-    tt_maps_fini(&x.maps);
-    tt_pairs_fini(&x.names);
-    tt_heap_fini(&x.heap);
-    tt_vector_fini(&x.named);
-    tt_vector_fini(&x.address);
-    tt_vector_fini(&x.stack);
-    return error;
+    return read_all(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)

@@ -11,13 +11,6 @@ void tt_stated_init(struct tt_stated *s, const struct tt_memory *memory, uint32_
     tt_stated_context(s, TT_BUILDER_ROOT, TT_BUILDER_ROOT, TT_BUILDER_ROOT);
 }
 
-void tt_stated_fini(struct tt_stated *s)
-{
-    tt_vector_fini(&s->total);
-    tt_vector_fini(&s->place);
-    tt_pairs_fini(&s->index);
-}
-
 static uint32_t index_of(const struct tt_stated *s, uint32_t context)
 {
     const uint32_t *at = tt_pairs_find(&s->index, context, 0);

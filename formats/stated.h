@@ -25,7 +25,6 @@ struct tt_stated_place {
 };
 
 void tt_stated_init(struct tt_stated *, const struct tt_memory *, uint32_t events);
-void tt_stated_fini(struct tt_stated *);
 /* Adds a context; its parent was added before, or is the root. */
 void tt_stated_context(struct tt_stated *, uint32_t context, uint32_t parent,
                        uint32_t block);

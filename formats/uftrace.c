@@ -124,11 +124,11 @@ static struct file *find_file(struct uftrace *u, const char *path)
     for (size_t i = 0; i < u->file.count; i++)
         if (strcmp(all[i]->path, path) == 0)
             return all[i];
-    f = calloc(1, sizeof *f);
-    all = f && (f->path = strdup(path)) ? tt_vector_add(&u->file, 1) : NULL;
+    f = tt_memory_get(u->s->memory, sizeof *f);
+    if (f)
+        f->path = tt_memory_text(u->s->memory, path, strlen(path));
+    all = f && f->path ? tt_vector_add(&u->file, 1) : NULL;
     if (!all) {
-        free(f ? f->path : NULL);
-        free(f);
         (void)tt_source_no_memory(u->s);
         return NULL;
     }
@@ -246,17 +246,16 @@ static int read_maps(struct uftrace *u, struct session *s, const char *sid)
 static int take_session(struct uftrace *u, const char *line)
 {
     const char *sid = value_of(line, "sid="), *program = value_of(line, "exename=\"");
-    struct session *s = calloc(1, sizeof *s), **to = NULL;
+    struct session *s = tt_memory_get(u->s->memory, sizeof *s);
+    struct session **to = s ? tt_vector_add(&u->session, 1) : NULL;
 
-    if (s && (to = tt_vector_add(&u->session, 1)) != NULL)
-        *to = s;
-    if (!to) {
-        free(s);
+    if (!to)
         return tt_source_no_memory(u->s);
-    }
+    *to = s;
     s->time = time_of(line);
     s->pid = number_of(line, " pid=");
-    s->program = program ? strndup(program, strcspn(program, "\"")) : strdup("");
+    program = program ? program : "";
+    s->program = tt_memory_text(u->s->memory, program, strcspn(program, "\""));
     tt_maps_init(&s->maps, u->s->memory);
     tt_pairs_init(&s->blocks, u->s->memory);
     return read_maps(u, s, sid ? sid : "");
@@ -266,7 +265,7 @@ static int take_task_line(struct uftrace *u, const char *line)
 {
     int is_task = strncmp(line, "TASK ", 5) == 0, is_new;
     uint64_t pid = number_of(line, " pid="), parent = number_of(line, "ppid=");
-    struct task *t;
+    struct task t;
     uint32_t *at;
 
     if (strncmp(line, "SESS ", 5) == 0)
@@ -279,10 +278,8 @@ static int take_task_line(struct uftrace *u, const char *line)
             return tt_source_no_memory(u->s);
         *at = (uint32_t)parent + 1;
     }
-    if (!(t = tt_vector_add(&u->task, 1)))
-        return tt_source_no_memory(u->s);
-    *t = (struct task){is_task ? number_of(line, " tid=") : pid, pid};
-    return 0;
+    t = (struct task){is_task ? number_of(line, " tid=") : pid, pid};
+    return tt_source_append(u->s, &u->task, &t);
 }
 
 static int read_tasks(struct uftrace *u)
@@ -479,29 +476,6 @@ static int read_all(struct uftrace *u)
     return 0;
 }
 
-static void fini(struct uftrace *u)
-{
-    struct session **s = u->session.item;
-    struct file **f = u->file.item;
-
-    for (size_t i = 0; i < u->session.count; i++) {
-        tt_maps_fini(&s[i]->maps);
-        tt_pairs_fini(&s[i]->blocks);
-        free(s[i]->program);
-        free(s[i]);
-    }
-    for (size_t i = 0; i < u->file.count; i++) {
-        tt_vector_fini(&f[i]->symbol);
-        tt_vector_fini(&f[i]->text);
-        free(f[i]->path);
-        free(f[i]);
-    }
-    tt_pairs_fini(&u->parents);
-    tt_vector_fini(&u->file);
-    tt_vector_fini(&u->task);
-    tt_vector_fini(&u->session);
-}
-
 static int read_uftrace(struct tt_source *s, struct tt_builder *b)
 {
     struct uftrace u = {.s = s, .b = b, .events = tt_events_open(s, b)};
@@ -514,7 +488,6 @@ static int read_uftrace(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&u.file, s->memory, sizeof(struct file *));
     tt_pairs_init(&u.parents, s->memory);
     error = read_all(&u);
-    fini(&u);
     tt_events_close(u.events);
     return error;
 }

@@ -42,12 +42,10 @@ static struct level *top(struct file *f)
 
 static int open_level(struct file *f, uint32_t parent)
 {
-    struct level *l = tt_vector_add(&f->level, 1);
+    const struct level l = {.parent = parent, .context = TT_NONE, .names = f->text.count};
+    int error = tt_source_append(f->s, &f->level, &l);
 
-    if (!l)
-        return tt_source_no_memory(f->s);
-    *l = (struct level){.parent = parent, .context = TT_NONE, .names = f->text.count};
-    return tt_json_object(&f->json);
+    return error ? error : tt_json_object(&f->json);
 }
 
 static int keep_text(struct file *f, size_t *at, int *is_there)
@@ -214,39 +212,25 @@ static int read_all(struct file *f)
 static int read_v8(struct tt_source *s, struct tt_builder *b)
 {
     struct file f = {.s = s, .b = b};
-    int error;
 
     tt_json_init(&f.json, s);
     tt_v8_init(&f.v8, s, b);
     tt_heap_init(&f.heap, s, b);
     tt_vector_init(&f.level, s->memory, sizeof(struct level));
     tt_vector_init(&f.text, s->memory, 1);
-    error = read_all(&f);
-    tt_vector_fini(&f.text);
-    tt_vector_fini(&f.level);
-    tt_heap_fini(&f.heap);
-    tt_v8_fini(&f.v8);
-    tt_json_fini(&f.json);
-    return error;
-}
-
-static int has(const char *head, size_t size, const char *what)
-{
-    return memmem(head, size, what, strlen(what)) != NULL;
+    return read_all(&f);
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    if (!size || *head != '{' || has(head, size, "\"traceEvents\""))
+    if (!size || *head != '{' || tt_head_has(head, size, "\"traceEvents\""))
         return TT_MATCH_NO;
-    if (!has(head, size, "\"callFrame\""))
-        return has(head, size, "\"head\"") && has(head, size, "\"functionName\"") &&
-                       has(head, size, "\"hitCount\"")
-                   ? TT_MATCH_YES
-                   : TT_MATCH_NO;
-    return has(head, size, "\"nodes\"") || has(head, size < 40 ? size : 40, "\"head\"")
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    if (!tt_head_has(head, size, "\"callFrame\""))
+        return tt_match_if(tt_head_has(head, size, "\"head\"") &&
+                           tt_head_has(head, size, "\"functionName\"") &&
+                           tt_head_has(head, size, "\"hitCount\""));
+    return tt_match_if(tt_head_has(head, size, "\"nodes\"") ||
+                       tt_head_has(head, size < 40 ? size : 40, "\"head\""));
 }
 
 const struct tt_format tt_format_v8 = {

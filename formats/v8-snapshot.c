@@ -386,7 +386,6 @@ static int make_tree(struct snapshot *x)
     place = tt_memory_get(x->s->memory, size);
     error = place ? add_contexts(x, &d, place) : tt_source_no_memory(x->s);
     tt_memory_put(x->s->memory, place);
-    tt_dominators_fini(&d);
     if (!error)
         tt_heap_finish(&x->heap, NULL);
     return error;
@@ -416,7 +415,6 @@ static int read_all(struct snapshot *x)
 static int read_snapshot(struct tt_source *s, struct tt_builder *b)
 {
     struct snapshot x = {.s = s, .b = b};
-    int error;
 
     memset(&x.node, 0xff, offsetof(struct fields, types));
     memset(&x.edge, 0xff, offsetof(struct fields, types));
@@ -433,32 +431,14 @@ static int read_snapshot(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&x.strings, s->memory, sizeof(size_t));
     tt_vector_init(&x.block, s->memory, sizeof(uint32_t));
     tt_vector_init(&x.of_type, s->memory, sizeof(uint32_t));
-    error = read_all(&x);
-    tt_vector_fini(&x.of_type);
-    tt_vector_fini(&x.block);
-    tt_vector_fini(&x.strings);
-    tt_vector_fini(&x.degree);
-    tt_vector_fini(&x.to);
-    tt_vector_fini(&x.first);
-    tt_vector_fini(&x.nodes);
-    tt_vector_fini(&x.text);
-    tt_vector_fini(&x.edge.types);
-    tt_vector_fini(&x.node.types);
-    tt_heap_fini(&x.heap);
-    tt_json_fini(&x.json);
-    return error;
+    return read_all(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    size_t at = 0;
-
-    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
-        at++;
-    return at < size && head[at] == '{' && memmem(head, size, "\"snapshot\"", 10) &&
-                   memmem(head, size, "\"node_fields\"", 13)
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(tt_head_first(head, size) == '{' &&
+                       tt_head_has(head, size, "\"snapshot\"") &&
+                       tt_head_has(head, size, "\"node_fields\""));
 }
 
 const struct tt_format tt_format_snapshot = {

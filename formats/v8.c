@@ -48,18 +48,6 @@ void tt_v8_init(struct tt_v8 *v, struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&v->parent, s->memory, sizeof(struct child));
 }
 
-void tt_v8_fini(struct tt_v8 *v)
-{
-    tt_vector_fini(&v->parent);
-    tt_vector_fini(&v->piece);
-    tt_vector_fini(&v->elapsed);
-    tt_vector_fini(&v->now);
-    tt_vector_fini(&v->profile);
-    tt_vector_fini(&v->node);
-    tt_pairs_fini(&v->profiles);
-    tt_pairs_fini(&v->nodes);
-}
-
 void tt_v8_forget(struct tt_v8 *v)
 {
     v->now.count = v->elapsed.count = v->piece.count = v->parent.count = 0;
@@ -143,7 +131,7 @@ static int read_children(struct tt_v8 *v, struct tt_json *j)
 
 static int read_node(struct tt_v8 *v, struct tt_json *j)
 {
-    struct raw n = {.block = TT_NONE}, *to;
+    struct raw n = {.block = TT_NONE};
     size_t first = v->parent.count;
     int result = tt_json_object(j);
 
@@ -165,10 +153,8 @@ static int read_node(struct tt_v8 *v, struct tt_json *j)
         ((struct child *)v->parent.item)[i].parent = n.id;
     if (n.block == TT_NONE)
         return tt_json_wrong(j, "the node before this has no callFrame");
-    if (!(to = tt_vector_add(&v->piece, 1)))
-        return tt_source_no_memory(v->s);
-    *to = n;
-    return 1;
+    result = tt_source_append(v->s, &v->piece, &n);
+    return result ? result : 1;
 }
 
 /* 1: an array is open; 0: the next value is none, and was skipped. */
@@ -198,13 +184,13 @@ static int read_numbers(struct tt_v8 *v, struct tt_json *j, struct tt_vector *to
 
 int tt_v8_node(struct tt_v8 *v, uint64_t id, uint32_t block, const uint64_t *parent)
 {
-    struct raw *to = tt_vector_add(&v->piece, 1);
+    const struct raw n = {.id = id,
+                          .parent = parent ? *parent : 0,
+                          .block = block,
+                          .has_parent = parent != NULL};
+    int error = tt_source_append(v->s, &v->piece, &n);
 
-    if (!to)
-        return tt_source_no_memory(v->s);
-    *to = (struct raw){.id = id, .block = block, .has_parent = parent != NULL};
-    to->parent = parent ? *parent : 0;
-    return 1;
+    return error ? error : 1;
 }
 
 /* The first difference is ignored: a sample lasts until the next. */
@@ -240,38 +226,28 @@ int tt_v8_member(struct tt_v8 *v, struct tt_json *j)
 static uint32_t node_of(struct tt_v8 *v, uint32_t profile, uint64_t id)
 {
     int is_new;
-    uint32_t *at = tt_pairs_get(&v->nodes, profile, id, &is_new);
-    struct node *n;
+    struct node *n = tt_pairs_item(&v->nodes, &v->node, profile, id, &is_new);
 
-    if (!at)
+    if (!n)
         return TT_NONE;
-    if (!is_new)
-        return *at - 1;
-    if (!(n = tt_vector_add(&v->node, 1)))
-        return TT_NONE;
-    *n = (struct node){
-        .id = id, .profile = profile, .block = TT_NONE, .context = TT_NONE};
-    *at = (uint32_t)v->node.count;
-    return *at - 1;
+    if (is_new)
+        *n = (struct node){
+            .id = id, .profile = profile, .block = TT_NONE, .context = TT_NONE};
+    return (uint32_t)(n - (struct node *)v->node.item);
 }
 
 static struct profile *profile_of(struct tt_v8 *v, uint64_t pid, uint64_t id,
                                   uint64_t thread, uint32_t *number)
 {
     int is_new;
-    uint32_t *at = tt_pairs_get(&v->profiles, pid, id, &is_new);
-    struct profile *p;
+    struct profile *p = tt_pairs_item(&v->profiles, &v->profile, pid, id, &is_new);
 
-    if (!at)
+    if (!p)
         return NULL;
-    if (is_new) {
-        if (!(p = tt_vector_add(&v->profile, 1)))
-            return NULL;
+    if (is_new)
         *p = (struct profile){.pid = pid, .thread = thread};
-        *at = (uint32_t)v->profile.count;
-    }
-    *number = *at - 1;
-    return (struct profile *)v->profile.item + *number;
+    *number = (uint32_t)(p - (struct profile *)v->profile.item);
+    return p;
 }
 
 static int add_nodes(struct tt_v8 *v, uint32_t profile)

@@ -28,7 +28,6 @@ struct tt_v8 {
 };
 
 void tt_v8_init(struct tt_v8 *, struct tt_source *, struct tt_builder *);
-void tt_v8_fini(struct tt_v8 *);
 
 /* Takes a member of a piece, whose key is in j->text: 1; 0: it is none of them; or an
  * error.  tt_v8_forget: drops the piece that was taken. */

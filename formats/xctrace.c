@@ -257,7 +257,6 @@ static int deliver(struct xctrace *x, const struct element *e, size_t known)
         [SOURCE] = FRAME,  [PATH] = SOURCE, [WEIGHT] = ROW,      [CYCLES] = ROW,
         [THREAD] = ROW,    [TID] = THREAD,  [PROCESS] = THREAD,  [PID] = PROCESS};
     struct element *to = e->kind > ROW ? innermost(x, in[e->kind]) : NULL;
-    uint32_t *frame;
 
     if (e->kind == BACKTRACE && innermost(x, TAGGED))
         innermost(x, TAGGED)->what = e->what;
@@ -270,11 +269,7 @@ static int deliver(struct xctrace *x, const struct element *e, size_t known)
         to->what = e->what;
         break;
     case FRAME:
-        frame = tt_vector_add(&x->frame, 1);
-        if (!frame)
-            return tt_source_no_memory(x->s);
-        *frame = e->what;
-        break;
+        return tt_source_append(x->s, &x->frame, &e->what);
     case BINARY:
         to->more = e->more ? e->more : e->text;
         break;
@@ -512,20 +507,13 @@ static int read_all(struct xctrace *x)
 static int read_xctrace(struct tt_source *s, struct tt_builder *b)
 {
     struct xctrace x = {.s = s, .b = b};
-    int error;
 
     tt_vector_init(&x.open, s->memory, sizeof(struct element));
     tt_vector_init(&x.known, s->memory, sizeof(struct element));
     tt_vector_init(&x.text, s->memory, 1);
     tt_vector_init(&x.frame, s->memory, sizeof(uint32_t));
     tt_pairs_init(&x.ids, s->memory);
-    error = read_all(&x);
-    tt_pairs_fini(&x.ids);
-    tt_vector_fini(&x.frame);
-    tt_vector_fini(&x.text);
-    tt_vector_fini(&x.known);
-    tt_vector_fini(&x.open);
-    return error;
+    return read_all(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)

@@ -2,6 +2,7 @@
 /* formats-memory-test.c - readers when memory ends: after each number of allocations they end
  * in an error, and give back all they have got; and with enough, in a profile. */
 #include <stdio.h>
+#include <string.h>
 
 #include "failing.h"
 #include "finish.h"
@@ -54,6 +55,27 @@ static int survives(const char *path)
             return pieces > 10;
     }
     return 0;
+}
+
+TEST(a_source_frees_what_was_taken_from_its_memory_and_not_given_back)
+{
+    struct tt_bytes stream;
+    struct tt_source s;
+    char *piece[4];
+
+    failing_after = MOST;
+    tt_bytes_init(&stream, "", 0);
+    tt_source_init(&s, "input", &stream.stream, &failing);
+    for (int i = 0; i < 4; i++)
+        piece[i] = tt_memory_text(s.memory, "some text", 4);
+    CHECK(strcmp(piece[3], "some") == 0 && failing_pieces == 4);
+    tt_memory_put(s.memory, piece[1]);
+    piece[2] = tt_memory_grow(s.memory, piece[2], 1 << 20);
+    piece[0] = tt_memory_grow(s.memory, piece[0], 1 << 20);
+    CHECK(strcmp(piece[2], "some") == 0 && !piece[2][(1 << 20) - 1]);
+    CHECK(failing_pieces == 3);
+    tt_source_fini(&s);
+    CHECK(failing_pieces == 0);
 }
 
 TEST(perf_data_is_read_whole_or_not_at_all_when_memory_ends)
