@@ -53,10 +53,11 @@ struct serving {
     char name[256];            /* this machine's, one of the hosts */
     char token[TT_TOKEN_MOST]; /* "": none */
     int is_insecure;
-    pthread_mutex_t lock;  /* for reading: there is one scratch file */
-    pthread_cond_t ending; /* by the lock */
-    int ends;              /* by the lock: no request waits any more */
-    int waiting;           /* by the lock: requests that wait */
+    pthread_mutex_t lock;         /* for reading: there is one scratch file */
+    pthread_cond_t ending;        /* by the lock */
+    int ends;                     /* by the lock: no request waits any more */
+    int waiting;                  /* by the lock: requests that wait */
+    struct tt_names_wanted names; /* by the lock: looked up once for all requests */
 };
 
 /* ── Profiles ─────────────────────────────────────────────────────────────────────── */
@@ -182,7 +183,7 @@ static int pack_growth(const struct tt_live_snapshot *now,
 
 static struct tt_live_snapshot *look(struct serving *s)
 {
-    struct tt_live_snapshot *m = tt_live_snapshot_read(s->file, s->files);
+    struct tt_live_snapshot *m = tt_live_snapshot_read(s->file, s->files, &s->names);
 
     if (m && tt_profile_check(&m->in.profile) != 0) {
         tt_live_snapshot_free(m);
@@ -475,7 +476,8 @@ static int run(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if (!(first = tt_live_snapshot_read(s.file, s.files)))
+    s.names.known = tt_known_names_new();
+    if (!(first = tt_live_snapshot_read(s.file, s.files, &s.names)))
         return TT_EXIT_FAILED;
     tt_live_snapshot_free(first);
     init_lock(&s);

@@ -25,12 +25,24 @@
 #include "top-screen.h"
 #include "view.h"
 
-enum { KEY = TT_FILTER_KEY, INTERVAL = 1, LOOKS, PID, SORT, VIEW, SOURCE, SYMBOLS };
+enum {
+    KEY = TT_FILTER_KEY,
+    INTERVAL = 1,
+    LOOKS,
+    PID,
+    MACHINE,
+    SORT,
+    VIEW,
+    SOURCE,
+    SYMBOLS
+};
 
 static const struct tt_flag top_flags[] = {
     {"interval", 'i', INTERVAL, "S", NULL, "refresh every S seconds (default: 1)"},
     {"looks", 'n', LOOKS, "N", NULL, "print N refreshes, then exit"},
     {"pid", 'p', PID, "PID", NULL, "read the recording of this process"},
+    {"all", 'a', MACHINE, NULL, NULL, "record the whole machine meanwhile, at 100 Hz"},
+    {"all-cpus", 0, MACHINE, NULL, NULL, NULL}, /* as perf has it */
     {"sort", 0, SORT, "COLUMN", "now self inclusive calls",
      "sort by COLUMN, largest first"},
     {"view", 0, VIEW, "VIEW", "@views", "flat (default), tree, strands, or another"},
@@ -75,13 +87,15 @@ int tt_watch_read(struct tt_watch *t)
 
     if (is_as_it_was(t))
         return 0;
-    m = tt_live_snapshot_read(t->path, t->paths);
+    m = tt_live_snapshot_read(t->path, t->paths, &t->names);
     if (!m && t->now && tt_live_snapshot_is_gone(&t->now->in.profile)) {
         t->now->state = TT_LIVE_SNAPSHOT_GONE; /* and its recording with it */
         return 0;
     }
     if (!m)
         return -TT_ERR_FILE;
+    if (tt_watched_machine_is_gone(&t->machine))
+        m->state = TT_LIVE_SNAPSHOT_GONE;
     forget(&t->last);
     t->last = t->now;
     t->now = m;
@@ -160,6 +174,8 @@ static int make_query(const struct tt_watch *t, struct tt_query *q)
         error = set(q, "strand", t->strand.filter[i]);
     if (!error)
         error = set(q, "select", t->pattern);
+    if (!error)
+        error = set(q, "block", t->block);
     if (!error)
         error = set(q, "view", t->view);
     return error ? error : set(q, "sort", tt_watch_sort(t));
@@ -351,6 +367,9 @@ static int take_flag(struct tt_watch *t, int id, const struct tt_flags *f)
         return error;
     case PID:
         return tt_command_process(&tt_command_top, f, &t->pid);
+    case MACHINE:
+        t->is_machine = 1;
+        return 0;
     case SORT:
         t->sort = f->value;
         return 0;
@@ -369,10 +388,12 @@ static int take_flag(struct tt_watch *t, int id, const struct tt_flags *f)
 /* Finds the recording to read. */
 static int find_path(struct tt_watch *t, int count, char **operand)
 {
-    if (t->pid ? count != 0 : count < 1) {
-        (void)tt_command_wants(&tt_command_top, "a recording, or -p PID");
+    if (t->pid || t->is_machine ? count != 0 || (t->pid && t->is_machine) : count < 1) {
+        (void)tt_command_wants(&tt_command_top, "a recording, or -p PID, or -a");
         return -TT_ERR_OPTION;
     }
+    if (t->is_machine) /* it is not there yet */
+        return 0;
     t->path = operand;
     t->paths = count;
     if (!t->pid)
@@ -404,17 +425,62 @@ static int is_for_screen(const struct tt_watch *t)
            t->show.form == TT_FORM_TEXT && terminal && strcmp(terminal, "dumb") != 0;
 }
 
-static int run_top(struct tt_watch *t)
+/* Its first reading is of the first interval. */
+static int start_machine(struct tt_watch *t)
 {
-    int error = tt_watch_read(t);
+    const double seconds = t->interval;
+    const struct timespec wait = {(time_t)seconds,
+                                  (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    int error = tt_watch_machine(&t->machine);
 
+    if (error)
+        return error;
+    t->found_path[0] = t->machine.recording;
+    t->path = t->found_path;
+    t->paths = 1;
+    error = tt_names_add(&t->names, t->machine.files);
+    if (!error)
+        (void)nanosleep(&wait, NULL);
+    return error;
+}
+
+/* A refresh may not wait for names, but what is printed first has all of them. */
+enum { NAMES_WITHIN = 200 }; /* ms */
+
+static int show(struct tt_watch *t)
+{
+    const int is_screen = is_for_screen(t);
+    int error;
+
+    if (is_screen)
+        tt_known_names_wait(t->names.known, NAMES_WITHIN);
+    error = tt_watch_read(t);
+    tt_known_names_wait(t->names.known, NAMES_WITHIN);
     if (!error)
         error = check(t);
     if (!error)
-        error = is_for_screen(t) ? tt_watch_screen(t) : print_looks(t);
+        error = is_screen ? tt_watch_screen(t) : print_looks(t);
+    return error;
+}
+
+static int run_top(struct tt_watch *t)
+{
+    int error = 0;
+
+    t->names.known = tt_known_names_new();
+    if (!t->names.known) {
+        tt_complain("no memory");
+        return -TT_ERR_MEMORY;
+    }
+    if (t->is_machine)
+        error = start_machine(t);
+    if (!error)
+        error = show(t);
+    tt_unwatch_machine(&t->machine);
     forget(&t->last);
     forget(&t->now);
     tt_read_listing_free(t->listing);
+    tt_known_names_free(t->names.known);
     return error;
 }
 
@@ -443,12 +509,14 @@ static int run(int argc, char **argv)
 
 const struct tt_command tt_command_top = {
     .name = "top",
-    .synopsis = "[FLAGS] [FILTERS] RECORDING...\n[FLAGS] [FILTERS] -p PID",
-    .about = "watch a recording while it is written",
+    .synopsis = "[FLAGS] [FILTERS] RECORDING...\n[FLAGS] [FILTERS] -p PID\n[FLAGS] "
+                "[FILTERS] -a",
+    .about = "watch a recording while it is written, or the machine",
     .details =
         "Keys: q quit; n, N sort by what is new, self or inclusive; s, i, c by self,\n"
         "inclusive, calls; v view; m metric; [ ] strand; / filter; space pause;\n"
-        "arrows, page up, page down, home, end scroll.\n",
+        "arrows, page up, page down, home, end: choose a row; return: the callers and\n"
+        "callees of its function, or the functions of its process; escape: back.\n",
     .flags = top_flags,
     .shows_tables = 1,
     .takes_filters = 1,

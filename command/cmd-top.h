@@ -10,6 +10,7 @@
 #include "name-blocks.h"
 #include "show.h"
 #include "source-text.h"
+#include "watch-machine.h"
 
 struct tt_read_listing;
 
@@ -22,7 +23,14 @@ struct tt_watch_strand { /* filters that leave one; "": all */
     char filter[3][200];
 };
 
+struct tt_watch_row {
+    char id[40], name[160]; /* of a block; id "": it is none */
+    uint64_t pid;           /* of a strand; 0: of no single process */
+};
+
 struct tt_watch {
+    struct tt_watched_machine machine; /* its recording is private to this process */
+    int is_machine;
     char **path;
     int paths;
     char found[4200], *found_path[1]; /* of the process that was asked for */
@@ -49,7 +57,13 @@ struct tt_watch {
     struct tt_names_wanted names;
     struct stat read;          /* the file, when the last reading began */
     size_t scroll, rows, room; /* the first line shown, all lines, those on the screen */
-    char reason[300];          /* why something could not be done; "" */
+    size_t cursor;             /* the line that keys are about */
+    int is_held;             /* it stays with what it is about; 0: it stays where it is */
+    struct tt_watch_row row; /* what it is about */
+    char block[48]; /* a pattern: whose callers and callees are shown; "": none */
+    char block_name[160];
+    const char *back; /* the view before that */
+    char reason[300]; /* why something could not be done; "" */
 };
 
 /* Reads again.  0, or an error, after a complaint; then the last reading is kept. */

@@ -693,13 +693,12 @@ static int finish(struct tt_input *in, struct tt_builder *b)
 
 /* Native code has only addresses before it is named; without names, addresses are
  * shown. */
-static void add_names(struct tt_input *in)
+void tt_input_name(struct tt_input *in, struct tt_names_wanted *wanted)
 {
-    struct tt_names_wanted wanted = {0};
-    struct tt_input named = {0};
+    struct tt_input named = {.has_addresses = 1};
 
-    if (!tt_is_unnamed(&in->profile) ||
-        tt_symbolize_image(&wanted, &in->profile, NULL, &named.image, &named.size) != 0)
+    if (!in->has_addresses || !tt_is_unnamed(&in->profile) ||
+        tt_symbolize_image(wanted, &in->profile, NULL, &named.image, &named.size) != 0)
         return;
     if (tt_profile_open(&named.profile, named.image, named.size, &tt_scratch) != 0) {
         tt_memory_put(&tt_scratch, named.image);
@@ -713,6 +712,7 @@ int tt_input_merge(struct tt_input *in, char *const *paths, int count, unsigned 
                    unsigned jobs)
 {
     struct reading r = {.b = tt_builder_new(&tt_scratch), .how = how};
+    struct tt_names_wanted wanted = {0};
     struct tt_file_list files;
     int error = tt_file_list_make(&files, paths, count);
 
@@ -726,9 +726,9 @@ int tt_input_merge(struct tt_input *in, char *const *paths, int count, unsigned 
         error = finish(in, r.b);
     tt_builder_free(r.b);
     tt_file_list_free(&files);
-    if (!error && (r.recordings || r.formats & TT_FORMAT_NATIVE) &&
-        !(how & TT_INPUT_UNNAMED))
-        add_names(in);
+    in->has_addresses = r.recordings || r.formats & TT_FORMAT_NATIVE;
+    if (!error && !(how & TT_INPUT_UNNAMED))
+        tt_input_name(in, &wanted);
     return error;
 }
 

@@ -9,7 +9,8 @@ struct tt_input {
     struct tt_profile profile;
     void *image; /* owned: of a file, or made by a builder */
     size_t size;
-    int is_profile; /* it is one profile, as the file has it */
+    int is_profile;    /* it is one profile, as the file has it */
+    int has_addresses; /* it may have: of recordings, or of a format with native code */
 };
 
 enum tt_input_how {
@@ -34,5 +35,9 @@ int tt_input_open(struct tt_input *, char *const *paths, int count, unsigned how
 int tt_input_merge(struct tt_input *, char *const *paths, int count, unsigned how,
                    unsigned jobs);
 void tt_input_close(struct tt_input *);
+
+struct tt_names_wanted;
+/* Gives names to what was opened with TT_INPUT_UNNAMED, as it is done without that. */
+void tt_input_name(struct tt_input *, struct tt_names_wanted *);
 
 #endif

@@ -173,7 +173,8 @@ static double time_of_figures(const struct tt_profile *p, double earliest)
     return time > earliest ? time : earliest;
 }
 
-static struct tt_live_snapshot *read_once(char *const *paths, int count)
+static struct tt_live_snapshot *read_once(char *const *paths, int count,
+                                          struct tt_names_wanted *names)
 {
     struct tt_live_snapshot *m = calloc(1, sizeof *m);
     const struct tt_profile *p;
@@ -184,10 +185,11 @@ static struct tt_live_snapshot *read_once(char *const *paths, int count)
     }
     p = &m->in.profile;
     m->time = tt_live_snapshot_clock();
-    if (tt_input_open(&m->in, paths, count, TT_INPUT_QUIET) != 0) {
+    if (tt_input_open(&m->in, paths, count, TT_INPUT_QUIET | TT_INPUT_UNNAMED) != 0) {
         free(m);
         return NULL;
     }
+    tt_input_name(&m->in, names);
     if (tt_profile_check(&m->in.profile) != 0) {
         tt_complain("%s: %s", paths[0], p->error);
         tt_live_snapshot_free(m);
@@ -202,14 +204,15 @@ static struct tt_live_snapshot *read_once(char *const *paths, int count)
 
 /* The process may have ended it after it was read: the file is final now, so it is read
  * again. */
-struct tt_live_snapshot *tt_live_snapshot_read(char *const *paths, int count)
+struct tt_live_snapshot *tt_live_snapshot_read(char *const *paths, int count,
+                                               struct tt_names_wanted *names)
 {
-    struct tt_live_snapshot *m = read_once(paths, count);
+    struct tt_live_snapshot *m = read_once(paths, count, names);
 
     if (!m || m->state != TT_LIVE_SNAPSHOT_GONE)
         return m;
     tt_live_snapshot_free(m);
-    return read_once(paths, count);
+    return read_once(paths, count, names);
 }
 
 void tt_live_snapshot_free(struct tt_live_snapshot *m)

@@ -5,6 +5,7 @@
 
 #include "filter.h"
 #include "input.h"
+#include "name-blocks.h"
 #include "query.h"
 
 enum tt_live_snapshot_state {
@@ -22,8 +23,9 @@ struct tt_live_snapshot {
 };
 
 double tt_live_snapshot_clock(void);
-/* Complains and returns NULL if it cannot be read. */
-struct tt_live_snapshot *tt_live_snapshot_read(char *const *paths, int count);
+/* With the names that are wanted.  Complains and returns NULL if it cannot be read. */
+struct tt_live_snapshot *tt_live_snapshot_read(char *const *paths, int count,
+                                               struct tt_names_wanted *);
 void tt_live_snapshot_free(struct tt_live_snapshot *);
 /* Applies the filters of a query, unless that was done for the same `filters`, a number
  * above 0 that changes with the filters.  As tt_filter_apply. */

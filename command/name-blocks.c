@@ -27,7 +27,8 @@ enum { MOST_BLOCKS = 2 * 256, LONGEST_LINE = 256 };
 struct naming {
     struct tt_builder *b;
     const struct tt_profile *p;
-    struct tt_worker *worker;
+    struct tt_worker *worker;           /* or */
+    const struct tt_known_names *known; /* where the names are from */
     struct tt_symbols *symbols;
     uint32_t *waiting, count; /* owned; blocks without a name, by place */
     uint32_t next;            /* of them, to be asked for */
@@ -116,6 +117,17 @@ static struct tt_block_info nameless_of(const struct tt_block_info *block, uint6
     return info;
 }
 
+/* 0: it is not known yet. */
+static int find_name(struct naming *n, const struct tt_block_info *block,
+                     struct tt_spots *spots)
+{
+    if (n->known)
+        return tt_known_names_find(n->known, block, n->no_inlines, spots);
+    tt_worker_ask(n->worker, n->next++, spots);
+    tt_progress(n->next, n->count);
+    return 1;
+}
+
 static size_t chain_of(void *arg, const struct tt_block_info *block,
                        const struct tt_block_info **chain)
 {
@@ -124,10 +136,8 @@ static size_t chain_of(void *arg, const struct tt_block_info *block,
     const char *module;
     size_t count = 0;
 
-    if (!tt_is_nameless(block))
+    if (!tt_is_nameless(block) || !find_name(n, block, &spots))
         return 0;
-    tt_worker_ask(n->worker, n->next++, &spots);
-    tt_progress(n->next, n->count);
     if (!spots.count)
         note(n, block->module, spots.reason);
     if (!spots.count && spots.start && block->kind == TT_KIND_NATIVE)
@@ -170,6 +180,16 @@ static int list_waiting(struct naming *n)
     return n->waiting ? 0 : -TT_ERR_MEMORY;
 }
 
+/* Prepares to ask. */
+static int begin_asking(struct naming *n, const struct tt_names_wanted *wanted)
+{
+    n->known = wanted->known;
+    if (n->known)
+        return tt_known_names_ask(wanted->known, n->p, &wanted->options, n->no_inlines);
+    n->worker = tt_worker_new(n->symbols, question, n);
+    return n->worker ? list_waiting(n) : -TT_ERR_MEMORY;
+}
+
 /* Adds all of a profile, with names. */
 static int add_named(struct tt_builder *b, const struct tt_profile *p,
                      struct tt_symbols *symbols, const struct tt_names_wanted *wanted)
@@ -185,8 +205,7 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
     n->lines = wanted->lines;
     n->no_inlines = wanted->no_inlines;
     n->symbols = symbols;
-    n->worker = tt_worker_new(symbols, question, n);
-    error = n->worker ? list_waiting(n) : -TT_ERR_MEMORY;
+    error = begin_asking(n, wanted);
     tt_progress(0, n->count);
     if (!error)
         error = tt_builder_named(b, p, &naming);
@@ -245,17 +264,10 @@ int tt_symbolize_image(struct tt_names_wanted *wanted, const struct tt_profile *
 
 /* ── What is wanted ───────────────────────────────────────────────────────────────── */
 
-int tt_names_folder(struct tt_names_wanted *n, const char *folder)
+int tt_names_add(struct tt_names_wanted *n, const char *folder)
 {
-    const char **more;
-    struct stat s;
-    int there = stat(folder, &s) == 0;
+    const char **more = reallocarray(n->folder, n->options.folders + 1, sizeof *more);
 
-    if (!there || !S_ISDIR(s.st_mode)) {
-        tt_complain("%s: %s", folder, strerror(there ? ENOTDIR : errno));
-        return -TT_ERR_FILE;
-    }
-    more = reallocarray(n->folder, n->options.folders + 1, sizeof *more);
     if (!more) {
         tt_complain("%s", tt_error_text(-TT_ERR_MEMORY));
         return -TT_ERR_MEMORY;
@@ -264,6 +276,17 @@ int tt_names_folder(struct tt_names_wanted *n, const char *folder)
     n->folder = more;
     n->options.folder = more;
     return 0;
+}
+
+int tt_names_folder(struct tt_names_wanted *n, const char *folder)
+{
+    struct stat s;
+    int there = stat(folder, &s) == 0;
+
+    if (there && S_ISDIR(s.st_mode))
+        return tt_names_add(n, folder);
+    tt_complain("%s: %s", folder, strerror(there ? ENOTDIR : errno));
+    return -TT_ERR_FILE;
 }
 
 void tt_names_fini(struct tt_names_wanted *n) { free(n->folder); }

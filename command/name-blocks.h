@@ -14,12 +14,15 @@
 #define TT_NAME_BLOCKS_H
 
 #include "builder.h"
+#include "known-names.h"
 #include "symbols.h"
 
 /* Options for looking up names; all zero: the defaults. */
 struct tt_names_wanted {
     struct tt_symbols_options options;
     const char **folder; /* owned; its texts are not */
+    struct tt_known_names
+        *known; /* borrowed: names of earlier readings; NULL: none are */
     int lines, no_inlines;
     uint64_t until,
         gap; /* of one interval of many, for its header, in ns: when it ended, and how
@@ -41,6 +44,8 @@ void tt_names_ask(struct tt_symbols_options *, const struct tt_profile *);
 
 /* Adds a folder to search.  0, or complains and returns a negative error. */
 int tt_names_folder(struct tt_names_wanted *, const char *folder);
+/* The same for one that need not be there yet. */
+int tt_names_add(struct tt_names_wanted *, const char *folder);
 void tt_names_fini(struct tt_names_wanted *);
 
 /* Does it have blocks without names? */

@@ -438,6 +438,17 @@ void tt_outside_drop(const char *folder, const char *recording)
     remove_kept(folder);
 }
 
+/* What was recorded becomes what is wanted of it. */
+static int finish(struct outside *o)
+{
+    if (o->options->interval)
+        return finish_interval(o);
+    if (!o->options->began)
+        return gather(o->run) == 0 ? TT_EXIT_DONE : TT_LAUNCH_FAILED;
+    tt_outside_drop(o->run->folder, o->runtime.output);
+    return TT_EXIT_DONE;
+}
+
 /* ── Beginning and end ────────────────────────────────────────────────────────────── */
 
 /* Makes a link in the folder, as processes that are recorded from within do. */
@@ -583,9 +594,7 @@ int tt_outside_attach(struct tt_running *r, const pid_t *pid, size_t count,
     if (find_name(r, pid[0]) != 0 || begin(&o) != 0)
         return TT_LAUNCH_FAILED;
     sample(&o);
-    if (options->interval)
-        return finish_interval(&o);
-    return gather(r) == 0 ? TT_EXIT_DONE : TT_LAUNCH_FAILED;
+    return finish(&o);
 }
 
 /* ── A machine ────────────────────────────────────────────────────────────────────── */
@@ -599,8 +608,8 @@ int tt_outside_machine(struct tt_running *r, const struct tt_outside_options *op
     r->program.base = r->program.path;
     if (begin(&o) != 0)
         return TT_LAUNCH_FAILED;
+    if (options->began)
+        options->began(options->arg, o.runtime.output);
     sample(&o);
-    if (options->interval)
-        return finish_interval(&o);
-    return gather(r) == 0 ? TT_EXIT_DONE : TT_LAUNCH_FAILED;
+    return finish(&o);
 }

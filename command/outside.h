@@ -37,6 +37,10 @@ struct tt_outside_options {
     const unsigned char *processor; /* of each: is it recorded?  NULL: all are */
     struct tt_attach_filter filter;
     struct tt_interval *interval; /* NULL: it is no part of a chain */
+    /* Called when it is recorded, with the path of the recording, which is then removed at the
+     * end; NULL: it becomes a profile. */
+    void (*began)(void *arg, const char *recording);
+    void *arg;
 };
 
 /* Runs the program that was found, for as long as which the machine is recorded, and ends

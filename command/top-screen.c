@@ -4,7 +4,8 @@
  *      state       tallytree top  wordtree  running  12.3 s  …
  *      keys        or the text that is being typed, or why something could not be done
  *      titles
- *      rows        those that the screen has room for, from t->scroll on
+ *      rows        those that the screen has room for, from t->scroll on; one is inverted:
+ *                  what return shows more of
  *
  * After each key, the picture is made again from the last reading. */
 #include <stdio.h>
@@ -32,12 +33,19 @@ static void put_choice(const struct tt_watch *t, struct tt_text *out)
     }
     if (t->strand.filter[0][0]) {
         tt_text_put(out, "  ");
-        (void)tt_text_show(out, t->strand.filter[t->strand.filter[2][0] ? 2 : 1],
+        (void)tt_text_show(out,
+                           t->strand.filter[t->strand.filter[2][0]   ? 2
+                                            : t->strand.filter[1][0] ? 1
+                                                                     : 0],
                            SIZE_MAX);
     }
     if (t->pattern[0]) {
         tt_text_put(out, "  ");
         (void)tt_text_show(out, t->pattern, SIZE_MAX);
+    }
+    if (t->block[0]) {
+        tt_text_put(out, "  ");
+        (void)tt_text_show(out, t->block_name, SIZE_MAX);
     }
 }
 
@@ -52,9 +60,11 @@ static void put_keys(const struct tt_watch *t, struct tt_text *out)
     } else if (t->reason[0]) {
         (void)tt_text_show(out, t->reason, SIZE_MAX);
     } else {
-        tt_text_put(out,
-                    "q quit  n N s i c sort  v view  m metric  [ ] strand  / filter  ");
-        tt_text_put(out, t->is_paused ? "space go on" : "space pause");
+        /* The last ones have no room on a narrow screen. */
+        tt_text_printf(
+            out, "q quit  nNsic sort  v view  %s  / filter  %s  [ ] strand  m metric",
+            t->block[0] ? "escape back" : "return callers",
+            t->is_paused ? "space go on" : "space pause");
     }
     tt_text_put(out, "\n");
 }
@@ -65,23 +75,104 @@ static const char *next_line(const char *line)
     return line + (*line == '\n');
 }
 
+/* The window has the cursor. */
+static void place_window(struct tt_watch *t)
+{
+    if (t->cursor >= t->rows)
+        t->cursor = t->rows ? t->rows - 1 : 0;
+    if (t->scroll > t->cursor)
+        t->scroll = t->cursor;
+    if (t->scroll + t->room <= t->cursor)
+        t->scroll = t->cursor + 1 - t->room;
+    if (t->scroll + t->room > t->rows)
+        t->scroll = t->rows > t->room ? t->rows - t->room : 0;
+}
+
+/* The line of the cursor, inverted, without other colours. */
+static void put_chosen(const char *line, struct tt_text *out)
+{
+    const char *end = line + strcspn(line, "\n");
+
+    tt_text_put(out, "\033[7m");
+    while (line < end) {
+        size_t plain = strcspn(line, "\033\n");
+        tt_text_bytes(out, line, plain);
+        line += plain;
+        if (line < end)
+            line += strcspn(line, "m\n") + 1;
+    }
+    tt_text_put(out, "\033[0m\n");
+}
+
 /* The titles, and the rows from t->scroll on. */
 static void put_window(struct tt_watch *t, const char *table, struct tt_text *out)
 {
-    const char *first = next_line(table), *end;
-    size_t room = t->room;
+    const char *line = next_line(table);
 
     t->rows = 0;
-    for (const char *p = first; *p; p = next_line(p))
+    for (const char *p = line; *p; p = next_line(p))
         t->rows++;
-    if (t->scroll + t->room > t->rows)
-        t->scroll = t->rows > t->room ? t->rows - t->room : 0;
-    tt_text_bytes(out, table, (size_t)(first - table));
-    for (size_t i = 0; i < t->scroll; i++)
-        first = next_line(first);
-    for (end = first; *end && room--;)
-        end = next_line(end);
-    tt_text_bytes(out, first, (size_t)(end - first));
+    place_window(t);
+    tt_text_bytes(out, table, (size_t)(line - table));
+    for (size_t i = 0; *line && i < t->scroll + t->room; i++, line = next_line(line)) {
+        if (i == t->cursor)
+            put_chosen(line, out);
+        else if (i >= t->scroll)
+            tt_text_bytes(out, line, (size_t)(next_line(line) - line));
+    }
+}
+
+/* ── The row of the cursor ────────────────────────────────────────────────────────── */
+
+static const char *text_at(const struct tt_table *table, size_t row, const char *key)
+{
+    const uint32_t column = tt_table_find(table, key);
+    const char *text = column == TT_NONE ||
+                               tt_table_row_at(table, row)->missing >> column & 1
+                           ? NULL
+                           : tt_table_value(table, row, column)->text;
+
+    return text ? text : "";
+}
+
+/* What a row is about.  Nothing: of a sum, or of a row that is not at its number's line, as there
+ * are groups. */
+static struct tt_watch_row row_at(const struct tt_table *table, size_t row)
+{
+    const uint32_t pid = tt_table_find(table, "pid");
+    struct tt_watch_row r = {.pid = 0};
+    const struct tt_row *at;
+
+    if (row >= tt_table_rows(table))
+        return r;
+    at = tt_table_row_at(table, row);
+    if (at->group != tt_table_row_at(table, 0)->group || at->role == TT_ROW_REMAINDER ||
+        at->role == TT_ROW_TOTAL || at->role == TT_ROW_HEADING)
+        return r;
+    (void)snprintf(r.id, sizeof r.id, "%s", text_at(table, row, "id"));
+    (void)snprintf(r.name, sizeof r.name, "%s", text_at(table, row, "name"));
+    if (pid != TT_NONE && !(at->missing >> pid & 1))
+        r.pid = tt_table_value(table, row, pid)->n;
+    return r;
+}
+
+static int is_same_row(const struct tt_watch_row *a, const struct tt_watch_row *b)
+{
+    return strcmp(a->id, b->id) == 0 && strcmp(a->name, b->name) == 0 && a->pid == b->pid;
+}
+
+/* The cursor goes where its row is now, if keys have chosen that. */
+static void follow_row(struct tt_watch *t, const struct tt_table *table)
+{
+    struct tt_watch_row r;
+
+    for (size_t i = 0; t->is_held && t->row.name[0] && i < tt_table_rows(table); i++) {
+        r = row_at(table, i);
+        if (is_same_row(&r, &t->row)) {
+            t->cursor = i;
+            break;
+        }
+    }
 }
 
 static void put_screen(struct tt_watch *t, const char *table, struct tt_text *out)
@@ -130,9 +221,13 @@ static int draw(struct tt_watch *t)
     t->room = height > ABOVE ? height - ABOVE : 1;
     tt_text_init(&text, NULL);
     tt_text_init(&screen, NULL);
-    if (!error)
+    if (!error) {
+        follow_row(t, &table);
         tt_text_table(&text, &table, width, t->color);
+    }
     put_screen(t, tt_text_string(&text), &screen);
+    if (!error)
+        t->row = row_at(&table, t->cursor);
     if (error == -TT_ERR_OPTION)
         error = 0;
     if (!error && (screen.failed || text.failed))
@@ -148,24 +243,41 @@ static int draw(struct tt_watch *t)
 
 /* ── Keys ─────────────────────────────────────────────────────────────────────────── */
 
+static void go_to_top(struct tt_watch *t)
+{
+    t->cursor = t->scroll = 0;
+    t->is_held = 0;
+    t->reason[0] = '\0';
+}
+
 static void change_filters(struct tt_watch *t)
 {
     t->filters++;
-    t->scroll = 0;
-    t->reason[0] = '\0';
+    go_to_top(t);
 }
 
 static void sort_by(struct tt_watch *t, const char *column)
 {
     t->sort = column;
-    t->scroll = 0;
-    t->reason[0] = '\0';
+    go_to_top(t);
+}
+
+/* Back from the callers of a function; or else to all strands. */
+static void go_back(struct tt_watch *t)
+{
+    if (t->block[0])
+        t->view = t->back;
+    else
+        t->strand = (struct tt_watch_strand){{""}};
+    t->block[0] = '\0';
+    change_filters(t);
 }
 
 static void next_view(struct tt_watch *t)
 {
     int i = 0;
 
+    t->block[0] = '\0';
     while (tt_watch_views[i] && strcmp(t->view, tt_watch_views[i]) != 0)
         i++;
     t->view = tt_watch_views[i] && tt_watch_views[i + 1] ? tt_watch_views[i + 1]
@@ -243,11 +355,39 @@ static void step_strand(struct tt_watch *t, int is_next)
     change_filters(t);
 }
 
-static void scroll(struct tt_watch *t, size_t up, size_t down)
+static void move(struct tt_watch *t, size_t up, size_t down)
 {
-    t->scroll = t->scroll > up ? t->scroll - up : 0;
-    if (t->scroll < t->rows)
-        t->scroll += down; /* put_window finds the end */
+    t->cursor = t->cursor > up ? t->cursor - up : 0;
+    if (t->cursor < t->rows)
+        t->cursor += down; /* place_window finds the end */
+    t->is_held = t->cursor != 0;
+    t->row.name[0] = '\0'; /* another one is chosen */
+}
+
+/* Shows the callers and callees of the function at the cursor, or what its process does. */
+static void go_into(struct tt_watch *t)
+{
+    const struct tt_watch_row *r = &t->row;
+
+    if (strcmp(t->view, "strands") == 0 && r->name[0]) {
+        t->strand = (struct tt_watch_strand){{""}};
+        if (r->pid) {
+            (void)snprintf(t->strand.filter[0], sizeof t->strand.filter[0], "pid:%llu",
+                           (unsigned long long)r->pid);
+        } else {
+            memcpy(t->strand.filter[0], "name:", sizeof "name:");
+            quote(r->name, t->strand.filter[0], sizeof t->strand.filter[0]);
+        }
+        t->view = "flat";
+        change_filters(t);
+    } else if (r->id[0]) {
+        if (!t->block[0])
+            t->back = t->view;
+        (void)snprintf(t->block, sizeof t->block, "#%s", r->id);
+        (void)snprintf(t->block_name, sizeof t->block_name, "%s", r->name);
+        t->view = "block";
+        go_to_top(t);
+    }
 }
 
 /* Takes the typed pattern, unless it is invalid. */
@@ -294,22 +434,22 @@ static void take_move(struct tt_watch *t, int key)
 {
     switch (key) {
     case TT_KEY_UP:
-        scroll(t, 1, 0);
+        move(t, 1, 0);
         break;
     case TT_KEY_DOWN:
-        scroll(t, 0, 1);
+        move(t, 0, 1);
         break;
     case TT_KEY_PAGE_UP:
-        scroll(t, t->room, 0);
+        move(t, t->room, 0);
         break;
     case TT_KEY_PAGE_DOWN:
-        scroll(t, 0, t->room);
+        move(t, 0, t->room);
         break;
     case TT_KEY_HOME:
-        t->scroll = 0;
+        move(t, t->rows, 0);
         break;
     case TT_KEY_END:
-        scroll(t, 0, t->rows);
+        move(t, 0, t->rows);
         break;
     default:
         break;
@@ -332,6 +472,10 @@ static void take_letter(struct tt_watch *t, int key)
             sort_by(t, sorts[i].column);
     if (key == 'v')
         next_view(t);
+    else if (key == '\r' || key == '\n')
+        go_into(t);
+    else if (key == TT_KEY_ESCAPE || key == 0x7f || key == '\b')
+        go_back(t);
     else if (key == 'm')
         next_metric(t);
     else if (key == '[' || key == ']')

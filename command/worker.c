@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,15 +28,18 @@ enum {
     MOST_SPOTS = 256,
     MOST_BYTES = 1 << 20, /* of an answer's texts */
     MOST_TEXTS = 3 * MOST_SPOTS + 2,
-    CPU_SECONDS = 300
+    CPU_SECONDS = 300,
+    BUFFER = 1 << 16
 };
 
 struct tt_worker {
     struct tt_symbols *symbols; /* borrowed */
     tt_question_function *next;
     void *arg;
-    pid_t pid;         /* 0: none */
-    FILE *in;          /* of answers */
+    pid_t pid;           /* 0: none */
+    int in;              /* of answers; -1: none */
+    char buffer[BUFFER]; /* of these, what was read and not yet taken */
+    size_t first, end;
     uint32_t at;       /* the number of the next answer in it */
     char *module, *id; /* owned; of what has killed one; NULL: nothing has */
     struct tt_spot spot[MOST_SPOTS];
@@ -149,16 +153,17 @@ static void work(struct tt_worker *w, uint32_t from, int fd)
 
 static void stop(struct tt_worker *w)
 {
-    if (w->in)
-        (void)fclose(w->in);
+    if (w->in >= 0)
+        close(w->in);
     if (w->pid > 0) {
         (void)kill(w->pid, SIGKILL);
         while (waitpid(w->pid, NULL, 0) < 0)
             if (errno != EINTR)
                 break;
     }
-    w->in = NULL;
+    w->in = -1;
     w->pid = 0;
+    w->first = w->end = 0;
 }
 
 /* Returns 0, or -1: there is none. */
@@ -174,18 +179,38 @@ static int start(struct tt_worker *w, uint32_t from)
         work(w, from, fd[1]);
     }
     close(fd[1]);
-    w->in = w->pid > 0 ? fdopen(fd[0], "r") : NULL;
+    w->in = fd[0];
     w->at = from;
-    if (w->in)
+    if (w->pid > 0)
         return 0;
-    close(fd[0]);
     stop(w);
     return -1;
 }
 
+static int fill_buffer(struct tt_worker *w)
+{
+    ssize_t n;
+
+    do
+        n = read(w->in, w->buffer, sizeof w->buffer);
+    while (n < 0 && errno == EINTR);
+    w->first = 0;
+    w->end = n > 0 ? (size_t)n : 0;
+    return n > 0 ? 0 : -1;
+}
+
 static int read_exactly(struct tt_worker *w, void *to, size_t size)
 {
-    return fread(to, 1, size, w->in) == size ? 0 : -1;
+    size_t have = 0, part;
+
+    for (; have < size; have += part) {
+        if (w->first == w->end && fill_buffer(w) != 0)
+            return -1;
+        part = size - have < w->end - w->first ? size - have : w->end - w->first;
+        memcpy((char *)to + have, w->buffer + w->first, part);
+        w->first += part;
+    }
+    return 0;
 }
 
 /* Replaces bytes that are not UTF-8, and control characters, by question marks. */
@@ -269,23 +294,39 @@ static void give_up(struct tt_worker *w, const struct tt_question *q)
     w->id = strdup(q->id);
 }
 
-void tt_worker_ask(struct tt_worker *w, uint32_t number, struct tt_spots *spots)
+/* Does the worker write something within that time?  Its end is something, too. */
+static int await_answer(const struct tt_worker *w, int ms)
+{
+    struct pollfd p = {.fd = w->in, .events = POLLIN};
+
+    return w->first < w->end || ms < 0 || poll(&p, 1, ms) != 0;
+}
+
+int tt_worker_try(struct tt_worker *w, uint32_t number, int ms, struct tt_spots *spots)
 {
     struct tt_question q;
 
     *spots = (struct tt_spots){.reason = "reading it failed"};
     if (!w->next(w->arg, number, &q) || is_given_up(w, &q))
-        return;
-    if (w->in && w->at != number)
+        return 1;
+    if (w->in >= 0 && w->at != number)
         stop(w);
-    if (!w->in && start(w, number) != 0) {
+    if (w->in < 0 && start(w, number) != 0) {
         spots->reason = "there is no process to read it";
-        return;
+        return 1;
     }
+    if (!await_answer(w, ms))
+        return 0;
     if (read_answer(w, spots) != 0) {
         give_up(w, &q);
         *spots = (struct tt_spots){.reason = "reading it failed"};
     }
+    return 1;
+}
+
+void tt_worker_ask(struct tt_worker *w, uint32_t number, struct tt_spots *spots)
+{
+    (void)tt_worker_try(w, number, -1, spots);
 }
 
 /* ── Life ─────────────────────────────────────────────────────────────────────────── */
@@ -297,6 +338,7 @@ struct tt_worker *tt_worker_new(struct tt_symbols *symbols, tt_question_function
 
     if (!w)
         return NULL;
+    w->in = -1;
     w->symbols = symbols;
     w->next = next;
     w->arg = arg;

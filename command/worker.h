@@ -28,5 +28,8 @@ void tt_worker_free(struct tt_worker *);
 /* Returns the answer to question `number`; each is asked once, in ascending order.  Valid
  * until the next call. */
 void tt_worker_ask(struct tt_worker *, uint32_t number, struct tt_spots *);
+/* The same, unless the answer does not begin within `ms` (less than 0: however long): then
+ * returns 0, and the question may be asked again. */
+int tt_worker_try(struct tt_worker *, uint32_t number, int ms, struct tt_spots *);
 
 #endif

@@ -4,6 +4,7 @@
 # recorded; how much CPU time each has used then is what /proc says.
 . "$(dirname "$0")/tap.sh"
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
+here=$(realpath "$(dirname "$0")")
 cd "$tmp" || exit
 
 # ── Where it is not allowed ──────────────────────────────────────────────────────────
@@ -12,7 +13,9 @@ forbidden()
 {
     local status=0
     setpriv --reuid=65534 --regid=65534 --clear-groups tallytree record -a -o /tmp/none.$$ true 2>err || status=$?
-    [ "$status" = 125 ] && grep "perf_event_paranoid is .*CAP_PERFMON.*-p PID" err
+    [ "$status" = 125 ] && grep "perf_event_paranoid is .*CAP_PERFMON.*-p PID" err || return
+    setpriv --reuid=65534 --regid=65534 --clear-groups tallytree top -a -n 1 2>err
+    [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep "perf_event_paranoid is .*CAP_PERFMON.*-p PID" err
 }
 if [ "$(id -u)" = 0 ] && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 0 ] && setpriv --reuid=65534 --regid=65534 --clear-groups tallytree --version >/dev/null 2>&1; then
     try "a user who may not is told what is missing" forbidden
@@ -173,8 +176,6 @@ import os
 assert processors == os.cpu_count(), processors
 # The recording begins before the events do, and ends after them.
 assert total <= lasted * processors * 1.001 and total >= (lasted - 3) * processors, (total, lasted, processors)
-names = {r['name'] for r in rows}
-assert '[unattributed]' in names, names
 END
 }
 tallytree report header --json m.tt >h.json
@@ -204,6 +205,63 @@ sparing()
     [ $((recorded * 1000 / $(getconf CLK_TCK))) -le $((samples / 2 + processes * 2)) ] && [ "$memory" -le 204800 ]
 }
 try "the recorder takes half a millisecond a sample and two a process at most, and 200 MB" sparing
+
+# ── While it runs ────────────────────────────────────────────────────────────────────
+# Its recording is private, and goes when top does, in whatever way that ends.
+mkdir room
+./alpha & alpha=$!
+pids+=($alpha)
+looks() { ls -A room/.tallytree-top.*.live/machine.*; }
+is_left_clean() { [ -z "$(ls -A room)" ]; }
+tops()
+{
+    TMPDIR=$PWD/room tallytree top -a -n 3 -i 0.5 --csv --select "/^alpha_spin$/" "$@" >out 2>err || { cat err; return 1; }
+    cat err
+    python3 - <<'END'
+import csv
+looks = []
+for row in csv.reader(open('out')):
+    if row and row[0] == 'role':
+        looks.append((row, []))
+    elif row:
+        looks[-1][1].append(dict(zip(looks[-1][0], row)))
+times = [[float(r['self']) for r in rows if r['name'] == 'alpha_spin'] for _, rows in looks]
+print(times)
+assert len(times) == 3 and all(len(t) == 1 for t in times) and 0 < times[0][0] < times[1][0] < times[2][0]
+assert 'self_rate' not in looks[0][0] and 'self_rate' in looks[2][0]
+END
+    is_left_clean
+}
+# ends_by SIGNAL
+ends_by()
+{
+    TMPDIR=$PWD/room tallytree top -a -i 0.2 >out 2>err & local top=$!
+    patiently looks || return
+    kill "-$1" $top
+    reap $top 2>/dev/null
+    patiently is_left_clean
+}
+goes_unread() { TMPDIR=$PWD/room timeout 60 tallytree top -a -i 0.2 | head -n 1 && patiently is_left_clean; }
+on_screen()
+{
+    TERM=xterm TMPDIR=$PWD/room python3 "$here/terminal.py" 'see machine  running[^\n]*\n.*now/?.*alpha_spin$' \
+        'send \r' 'see block  alpha_spin\n.* main.*\n.* alpha_spin\n' 'send \x1b' 'see now/?.* alpha_spin$' \
+        'send vv' 'see strands.* alpha' 'send q' 'exit 0' same -- tallytree top -a -i 0.3 --select '/^alpha_spin$/' && is_left_clean
+}
+try "top -a shows functions of the machine as they run" tops
+try "and their callers, and its threads, on the screen" on_screen
+for name in INT TERM HUP KILL; do try "what it has recorded is gone after SIG$name" ends_by $name; done
+try "and when nobody reads what it prints" goes_unread
+killed_recorder()
+{
+    TMPDIR=$PWD/room tallytree top -a -i 0.2 >out 2>err & local top=$!
+    patiently looks && patiently test -s out || return
+    kill -KILL "$(pgrep -P $top | head -n 1)"
+    reap $top && grep '^tallytree top  machine  gone' out && is_left_clean
+}
+try "a recorder that is killed ends it, and leaves nothing" killed_recorder
+kill -KILL $alpha
+wait $alpha 2>/dev/null
 
 # ── Some of it ───────────────────────────────────────────────────────────────────────
 kinds() { tallytree report strands --limit all --csv "$1" | grep "^entry"; }

@@ -129,6 +129,8 @@ try "a missing file is a failure" fails 'No such file' "$tmp/nothing"
 try "so is a file of another kind" fails '' "$0"
 try "so is no file" fails 'wants a recording'
 try "so is a file beside -p" fails 'wants a recording' -p $$ "$tmp/rec"
+try "so is a file beside -a" fails 'wants a recording' -a "$tmp/rec"
+try "so is -p beside -a" fails 'wants a recording' -a -p $$
 try "so is a process that is not there" fails 'process 2147483647: there is no such process' -p 2147483647
 try "so is one that writes none" fails "process $$ is not recorded in-process; if 'tallytree record -p $$' records it, give the PID of that command" -p $$
 try "so is a metric that is not there" fails "there is no metric 'parsecs'" -m parsecs "$tmp/rec"
@@ -168,9 +170,23 @@ try "what is no pattern is said, and not taken" in_terminal 'send /gc\r' 'see  /
 try "space pauses, and goes on" in_terminal 'send  ' 'see PAUSED' 'send  ' \
     'see ended((?!PAUSED).)*\n' 'send q' 'exit 0' same -- "$tmp/rec"
 try "rows that do not fit are scrolled to" in_terminal 'resize 6 80' 'see lines 1-3 of \d+\n.* print$' \
-    'send \x1b[B' 'see lines 2-4 of' 'send \x1b[6~' 'see lines 5-7 of' 'send \x1bOA' 'see lines 4-6 of' \
+    'send \x1b[B\x1b[B\x1b[B' 'see lines 2-4 of' 'send \x1b[6~' 'see lines 5-7 of' \
+    'send \x1bOA\x1bOA\x1bOA' 'see lines 4-6 of' \
     'send \x1b[F' 'see lines (\d+)-\d+ of.* of 7$' 'send \x1b[H' 'see lines 1-3 of' 'resize 40 80' \
     'see self %.* parse$.* total' 'send q' 'exit 0' same -- "$tmp/rec"
+try "return shows the callers and the callees of the first row's function, escape the table again" in_terminal \
+    'see return callers.* alloc\n' 'send \r' 'see block  alloc\n.*escape back.* gc\n.* run\n.* parse\n.* alloc\n.*\[all else\]' \
+    'send \x1b' 'see  flat\n.* print\n' 'send q' 'exit 0' same -- "$tmp/rec"
+try "and those of a row that arrows have chosen, from caller to caller" in_terminal 'see alloc\n' \
+    'send \x1b[B\r' 'see block  gc\n.* run\n.* gc\n.* alloc\n' 'send \r' 'see block  run\n.* main\n.* run\n' \
+    'send \r' 'see block  main\n' 'send \x7f' 'see  flat\n' 'send q' 'exit 0' same -- "$tmp/rec"
+try "a chosen row stays chosen in another order" in_terminal 'see alloc\n' 'send i' 'see by inclusive.* main\n' \
+    'send \x1b[B' 'see  by inclusive' 'send \r' 'see block  run\n' 'send v' 'see  flat' 'send q' 'exit 0' same -- "$tmp/rec"
+try "return on a strand shows its functions, escape all strands" in_terminal 'see  flat\n.* help$' \
+    'send v' 'see  tree' 'send v' 'see  strands.* main$' 'send \r' 'see flat  pid:\d+\n' \
+    'send \x1b' 'see  flat\n.* help$' 'send q' 'exit 0' same -- "$tmp/rec"
+try "return on a sum shows nothing else" in_terminal 'see  flat\n.* total' 'send \x1b[F\r' 'see  flat\n' \
+    'send q' 'exit 0' same -- "$tmp/rec"
 try "a screen of one line has the first" in_terminal 'resize 1 20' 'see ^tallytree top[^\n]*$' \
     'send q' 'exit 0' same -- "$tmp/rec"
 try "NO_COLOR is heeded" sh -c "NO_COLOR=1 python3 test/terminal.py plain 'see alloc' 'send q' 'exit 0' same -- \
