@@ -18,12 +18,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "complain.h"
+#include "index.h"
 #include "input.h"
 #include "memory.h"
 #include "output.h"
@@ -190,6 +192,32 @@ uint64_t tt_chain_end(const char *folder)
         end = m[i].span.to > end ? m[i].span.to : end;
     tt_vector_fini(&v);
     return end;
+}
+
+int tt_chain_is_recorded(const char *folder)
+{
+    char path[PATH_MAX];
+    int fd, is;
+
+    (void)snprintf(path, sizeof path, "%s/.chain.lock", folder);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    is = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+uint64_t tt_chain_state(const char *folder)
+{
+    struct tt_vector v;
+    const size_t count = read_folder(&v, folder);
+    const struct member *m = v.item;
+    uint64_t state = count;
+
+    for (size_t i = 0; i < count; i++)
+        state += tt_mix(tt_mix(m[i].span.from, m[i].span.to), m[i].size);
+    tt_vector_fini(&v);
+    return state;
 }
 
 /* ── Merging ──────────────────────────────────────────────────────────────────────── */

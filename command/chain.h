@@ -23,6 +23,11 @@ char *tt_chain_replaced(const char *folder, struct dirent *const *entry, int cou
 /* The end of the last profile; 0: there is none. */
 uint64_t tt_chain_end(const char *folder);
 
+/* Does a recorder write to it now? */
+int tt_chain_is_recorded(const char *folder);
+/* A number that changes with the profiles in the folder. */
+uint64_t tt_chain_state(const char *folder);
+
 struct tt_chain_limits {
     uint64_t interval, keep; /* ms */
     uint64_t size;           /* bytes of all profiles; 0: any */

@@ -10,8 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "chain.h"
 #include "command.h"
 #include "complain.h"
+#include "file-list.h"
 #include "input.h"
 #include "live-snapshot.h"
 #include "page.h"
@@ -48,6 +50,7 @@ struct viewing {
     struct tt_source_folders folders;
     struct tt_names_wanted names; /* where the files that ran are looked for */
     struct tt_read_listing *listing;
+    uint64_t chains; /* changes with the profiles of chains */
     int open;
 };
 
@@ -89,12 +92,33 @@ static int is_live_folder(const char *path)
     return is && stat(path, &s) == 0;
 }
 
-/* A profile is finished.  Recordings are live while one of them is being written, or
+/* Is a recorder adding profiles to a folder? */
+static int has_live_chain(const struct viewing *v)
+{
+    for (int i = 0; i < v->files; i++)
+        if (tt_chain_is_recorded(v->file[i]))
+            return 1;
+    return 0;
+}
+
+static uint64_t state_of_chains(const struct viewing *v)
+{
+    uint64_t state = 0;
+
+    for (int i = 0; i < v->files; i++)
+        if (tt_is_folder(v->file[i]))
+            state += tt_chain_state(v->file[i]);
+    return state;
+}
+
+/* A profile is finished, but not a chain that is recorded.  Recordings are live while one of them is being written, or
  * until `record` has made a profile of them. */
 static int is_live(const struct viewing *v)
 {
     const struct tt_input *in = &v->input;
 
+    if (has_live_chain(v))
+        return 1;
     for (int i = 0; i < v->files; i++)
         if (is_live_folder(v->file[i]))
             return !tt_live_snapshot_is_gone(&in->profile);
@@ -132,34 +156,53 @@ static int is_same_fact(const struct tt_profile *p, const struct tt_profile *q,
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* The output file of the recording may still be that of an earlier run. */
-static int is_of_same_run(const struct tt_profile *p, const struct tt_profile *q)
+/* The output file of the recording may still be that of an earlier run.  A chain loses its
+ * beginning as time goes on. */
+static int is_of_same_run(const struct viewing *v, const struct tt_profile *p,
+                          const struct tt_profile *q)
 {
+    if (v->chains)
+        return is_same_fact(p, q, "host");
     return tt_fact_number(p, "started") == tt_fact_number(q, "started") &&
            is_same_fact(p, q, "host");
 }
 
 /* The old one is closed only after its successor is open. */
-static int reload(void *arg, struct tt_profile **profile, int *live,
-                  enum tt_page_end *end)
+static int read_again(struct viewing *v)
 {
-    struct viewing *v = arg;
     struct tt_input next;
-    int error = follow(v);
+    int error = tt_input_open(&next, v->file, v->files, TT_INPUT_QUIET);
 
-    if (!error)
-        error = tt_input_open(&next, v->file, v->files, TT_INPUT_QUIET);
     if (error)
         return error;
-    if (!is_of_same_run(&next.profile, &v->input.profile)) {
+    if (!is_of_same_run(v, &next.profile, &v->input.profile)) {
         tt_input_close(&next);
         return -TT_ERR_FILE;
     }
     tt_input_close(&v->input);
     tt_read_listing_refresh(v->listing);
     v->input = next;
+    return 0;
+}
+
+/* A chain is read again when its folder has changed; that is looked at after the question whether
+ * its recorder has ended, which adds a last profile. */
+static int reload(void *arg, struct tt_profile **profile, int *live,
+                  enum tt_page_end *end)
+{
+    struct viewing *v = arg;
+    int is_recorded = has_live_chain(v), error = follow(v);
+    const uint64_t chains = error ? 0 : state_of_chains(v);
+
+    if (!error && is_recorded && chains == v->chains)
+        return TT_PAGE_UNCHANGED;
+    if (!error)
+        error = read_again(v);
+    if (error)
+        return error;
+    v->chains = chains;
     *profile = &v->input.profile;
-    *live = is_live(v);
+    *live = is_recorded || is_live(v);
     if (!*live)
         *end = tt_fact_number(*profile, "open") ? TT_PAGE_LOST : TT_PAGE_ENDED;
     return 0;
@@ -386,6 +429,7 @@ static int run(int argc, char **argv)
     if (status >= 0)
         goto done;
     status = TT_EXIT_FAILED;
+    v.chains = state_of_chains(&v);
     if (tt_input_open(&v.input, v.file, v.files, 0) != 0)
         goto done;
     if (!v.before_file || tt_input_open(&v.before, &v.before_file, 1, 0) == 0) {

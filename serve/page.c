@@ -117,12 +117,14 @@ static void reply_query(struct tt_page *s, const char *query, struct tt_reply *r
 static void refresh(struct tt_page *s)
 {
     int64_t begin = now(), rest = s->cost * SHARE > OFTEN ? s->cost * SHARE : OFTEN;
+    int error;
 
     if (!s->live || begin - s->loaded < rest)
         return;
     tt_answers_fini(&s->answers);
-    if (s->reload(s->arg, &s->profile, &s->live, &s->end) == 0) {
-        s->version++;
+    error = s->reload(s->arg, &s->profile, &s->live, &s->end);
+    if (error >= 0) {
+        s->version += error == 0;
         s->failed = 0;
     } else if (++s->failed == TRIES) {
         s->live = 0;

@@ -17,14 +17,17 @@ enum tt_page_end {
     TT_PAGE_LOST   /* its process has gone without ending it, or the file has */
 };
 
+enum { TT_PAGE_UNCHANGED = 1 };
+
 struct tt_page {
     struct tt_profile *profile; /* borrowed */
     struct tt_profile *before;  /* borrowed: what it is compared with, or NULL */
     const struct tt_memory *memory;
     int live; /* it grows: `reload` makes a newer one */
     enum tt_page_end end;
-    /* Replaces *profile, says whether it still grows, and if not, how it ended.  0, or an
-     * error, and then all three are unchanged.  It is not used by others meanwhile. */
+    /* Replaces *profile, says whether it still grows, and if not, how it ended.  0; or an
+     * error, or TT_PAGE_UNCHANGED, and then all three are unchanged.  It is not used by
+     * others meanwhile. */
     int (*reload)(void *arg, struct tt_profile **profile, int *live,
                   enum tt_page_end *end);
     /* Returns the text of a file that the profile names, to be freed, with a NUL after

@@ -188,6 +188,61 @@ sleep 2.5
 stop
 equal "and what is more than --keep-size, but for the last one" "$(chain D | wc -l)" 1
 
+# ── A viewer ─────────────────────────────────────────────────────────────────────────
+# viewed - what the viewer says that alpha and beta used; state KEY - of the viewer.
+viewed()
+{
+    curl -s "${address}query?view=flat&limit=all" | python3 -c '
+import json, sys
+t = json.load(sys.stdin)
+at = {c["key"]: i for i, c in enumerate(t["columns"])}
+used = {r["values"][at["name"]]: r["values"][at["self"]] for r in t["rows"] if r["role"] == "entry"}
+print(*(used.get(name, 0) for name in ("alpha", "beta")))'
+}
+state() { curl -s "${address}state" | python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)[sys.argv[1]]))' "$1"; }
+follows()
+{
+    local first address
+    start V
+    kill -CONT "$burner"
+    profiles() { [ "$(chain V | wc -l)" -ge "$1" ]; }
+    patiently profiles 1 || return
+    tallytree view V >address 2>&1 & viewer=$!
+    patiently grep -q "^http.*/$" address || return
+    address=$(grep "^http" address)
+    [ "$(state live)" = true ] || return
+    first=$(state version)
+    is_newer() { [ "$(state version)" -ge $((first + 2)) ]; }
+    patiently is_newer || return
+    kill -STOP "$burner"
+    stop
+    has_ended() { [ "$(state live) $(state end)" = 'false "ended"' ]; }
+    patiently has_ended && are_equal "$(viewed)" "$(used V)"
+    local result=$?
+    kill $viewer
+    wait $viewer 2>/dev/null
+    return $result
+}
+if command -v curl >/dev/null; then
+    try "a viewer of the folder shows new profiles as they are written, up to the last one" follows
+    kill -STOP "$burner"
+else
+    skip "a viewer of the folder shows new profiles as they are written, up to the last one" "there is no curl"
+fi
+unchanged()
+{
+    local address
+    tallytree view V >address 2>&1 & viewer=$!
+    patiently grep -q "^http.*/$" address || return
+    address=$(grep "^http" address)
+    [ "$(state live)" = false ]
+    local result=$?
+    kill $viewer
+    wait $viewer 2>/dev/null
+    return $result
+}
+! command -v curl >/dev/null || try "without a recorder the folder is as any other one" unchanged
+
 # ── kill -9 ──────────────────────────────────────────────────────────────────────────
 # At any moment, the recorder alone or all its processes.  While it was ready and alive, each
 # moment is in a profile but for less than an interval.
