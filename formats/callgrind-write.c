@@ -480,53 +480,47 @@ static void *get(struct writing *x, size_t count, size_t size)
     return p;
 }
 
+static int write_profile(struct writing *x)
+{
+    const size_t blocks = (size_t)x->p->blocks + 4, contexts = x->p->contexts;
+
+    tt_pairs_init(&x->by_ends, x->memory);
+    tt_pairs_init(&x->files, x->memory);
+    tt_vector_init(&x->call, x->memory, sizeof(struct call));
+    tt_vector_init(&x->cost, x->memory, sizeof(uint64_t));
+    x->function_of = get(x, blocks, sizeof(uint32_t));
+    x->blocks = get(x, blocks, sizeof(uint32_t));
+    x->first = get(x, blocks, sizeof(uint32_t));
+    x->open = get(x, blocks, sizeof(uint32_t));
+    x->outer = get(x, contexts, sizeof(uint32_t));
+    x->self = get(x, blocks * x->metrics, sizeof(uint64_t));
+    if (!x->failed) {
+        number_functions(x);
+        order_blocks(x);
+        walk(x);
+        add_arcs(x);
+        add_beside(x);
+        add_hidden(x);
+    }
+    if (!x->failed)
+        put_all(x);
+    return x->failed ? -TT_ERR_MEMORY : 0;
+}
+
 int tt_callgrind_write(struct tt_export *e, struct tt_writer *w)
 {
-    const struct tt_profile *p = e->profile;
-    const size_t blocks = (size_t)p->blocks + 4, contexts = p->contexts,
-                 metrics = (size_t)p->metrics + 1;
-    struct writing x = {
-        .p = p, .memory = p->memory, .w = w, .file = TT_NONE, .object = TT_NONE};
+    struct tt_pool pool;
+    struct writing x = {.p = e->profile,
+                        .memory = &pool.memory,
+                        .w = w,
+                        .file = TT_NONE,
+                        .object = TT_NONE};
     int error;
 
-    x.metric = tt_memory_get(p->memory, metrics * sizeof *x.metric);
-    if (!x.metric)
-        return -TT_ERR_MEMORY;
-    error = choose_metrics(&x, e);
-    if (error)
-        goto fail_metrics;
-    tt_pairs_init(&x.by_ends, p->memory);
-    tt_pairs_init(&x.files, p->memory);
-    tt_vector_init(&x.call, p->memory, sizeof(struct call));
-    tt_vector_init(&x.cost, p->memory, sizeof(uint64_t));
-    x.function_of = get(&x, blocks, sizeof(uint32_t));
-    x.blocks = get(&x, blocks, sizeof(uint32_t));
-    x.first = get(&x, blocks, sizeof(uint32_t));
-    x.open = get(&x, blocks, sizeof(uint32_t));
-    x.outer = get(&x, contexts, sizeof(uint32_t));
-    x.self = get(&x, blocks * x.metrics, sizeof(uint64_t));
-    if (!x.failed) {
-        number_functions(&x);
-        order_blocks(&x);
-        walk(&x);
-        add_arcs(&x);
-        add_beside(&x);
-        add_hidden(&x);
-    }
-    if (!x.failed)
-        put_all(&x);
-    tt_memory_put(p->memory, x.self);
-    tt_memory_put(p->memory, x.outer);
-    tt_memory_put(p->memory, x.open);
-    tt_memory_put(p->memory, x.first);
-    tt_memory_put(p->memory, x.blocks);
-    tt_memory_put(p->memory, x.function_of);
-    tt_vector_fini(&x.cost);
-    tt_vector_fini(&x.call);
-    tt_pairs_fini(&x.files);
-    tt_pairs_fini(&x.by_ends);
-    error = x.failed ? -TT_ERR_MEMORY : 0;
-fail_metrics:
-    tt_memory_put(p->memory, x.metric);
+    tt_pool_init(&pool, e->profile->memory);
+    x.metric = get(&x, (size_t)x.p->metrics + 1, sizeof *x.metric);
+    error = x.metric ? choose_metrics(&x, e) : -TT_ERR_MEMORY;
+    error = error ? error : write_profile(&x);
+    tt_pool_fini(&pool);
     return error;
 }

@@ -60,12 +60,6 @@ int tt_nettrace_text(struct tt_nettrace_payload *p, struct tt_vector *to)
     return error;
 }
 
-void tt_nettrace_skip_text(struct tt_nettrace_payload *p)
-{
-    while (p->at < p->end && tt_nettrace_number(p, 2))
-        ;
-}
-
 /* ── Methods, modules ─────────────────────────────────────────────────────────────── */
 
 void tt_nettrace_methods_init(struct tt_nettrace_methods *m,

@@ -101,7 +101,6 @@ struct tt_nettrace_payload {
     const char *at, *end;
 };
 uint64_t tt_nettrace_number(struct tt_nettrace_payload *, int size);
-void tt_nettrace_skip_text(struct tt_nettrace_payload *);
 /* Adds a text to a vector of characters, without its end: 0, or -1 without memory. */
 int tt_nettrace_text(struct tt_nettrace_payload *, struct tt_vector *to);
 

@@ -96,7 +96,7 @@ uint32_t tt_perfdata_text(struct tt_perfdata_tree *t, const char *text, size_t l
     return *known;
 }
 
-const char *tt_perfdata_text_of(const struct tt_perfdata_tree *t, uint32_t text)
+static const char *text_of(const struct tt_perfdata_tree *t, uint32_t text)
 {
     return (const char *)t->chars.item + ((const size_t *)t->text.item)[text];
 }
@@ -198,7 +198,7 @@ const char *tt_perfdata_file_path(const struct tt_perfdata_tree *t, uint32_t fil
     const struct file *f = (const struct file *)t->file.item + file;
 
     put_id(f, id);
-    return tt_perfdata_text_of(t, f->path);
+    return text_of(t, f->path);
 }
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
@@ -426,7 +426,7 @@ static void link_places(struct tt_perfdata_tree *t, uint32_t file, struct place 
 {
     enum { HEAD = 1 << 16 };
     const struct file *f = (const struct file *)t->file.item + file;
-    const char *path = tt_perfdata_text_of(t, f->path);
+    const char *path = text_of(t, f->path);
     struct tt_source *beside = *path == '/' ? tt_source_beside(t->s, path) : NULL;
     int64_t have = beside ? tt_source_want(beside, HEAD) : -1;
     struct elf e;
@@ -575,7 +575,7 @@ static uint32_t jit_block(struct tt_perfdata_tree *t, const struct file *f,
     (void)snprintf(map, sizeof map, "/tmp/perf-%u.map", (unsigned)f->pid);
     s = tt_source_beside(t->s, map);
     if (!s)
-        return unknown_block(t, tt_perfdata_text_of(t, f->path));
+        return unknown_block(t, text_of(t, f->path));
     tt_source_close(s);
     return native_block(t, "[jit]", map, address);
 }
@@ -583,7 +583,7 @@ static uint32_t jit_block(struct tt_perfdata_tree *t, const struct file *f,
 static uint32_t make_block(struct tt_perfdata_tree *t, const struct place *p)
 {
     const struct file *f = (const struct file *)t->file.item + p->file;
-    const char *path = tt_perfdata_text_of(t, f->path);
+    const char *path = text_of(t, f->path);
     char id[2 * TT_PERFDATA_ID + 1];
 
     put_id(f, id);
@@ -654,7 +654,7 @@ static int take_strand(struct tt_perfdata_tree *t, const struct strand *s)
 
     (void)snprintf(name, sizeof name, s->pid ? ":%u" : "swapper", (unsigned)s->tid);
     if (s->comm != TT_NONE)
-        comm = tt_perfdata_text_of(t, s->comm);
+        comm = text_of(t, s->comm);
     return tt_builder_strand(t->b, &(struct tt_strand_info){.process = comm,
                                                             .name = comm,
                                                             .pid = s->pid,

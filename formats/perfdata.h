@@ -140,7 +140,6 @@ void tt_perfdata_tree_init(struct tt_perfdata_tree *, struct tt_source *,
                            struct tt_builder *);
 /* The number of a text; TT_NONE: no memory. */
 uint32_t tt_perfdata_text(struct tt_perfdata_tree *, const char *, size_t);
-const char *tt_perfdata_text_of(const struct tt_perfdata_tree *, uint32_t);
 /* Returns the number of a mapped file; id: the bytes of its build-id, or none. */
 uint32_t tt_perfdata_file(struct tt_perfdata_tree *, const char *path, size_t,
                           uint32_t pid, const char *id, size_t id_size);

@@ -116,11 +116,6 @@ static const struct tt_counter counters[] = {
     {"cpu-migrations", "", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS, 1},
 };
 
-const struct tt_counter *tt_counter_at(size_t i)
-{
-    return i < sizeof counters / sizeof *counters ? &counters[i] : NULL;
-}
-
 const struct tt_counter *tt_counter_find(const char *name)
 {
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)

@@ -96,7 +96,6 @@ struct tt_counter {
     uint64_t period; /* default: one sample in so many events */
 };
 const struct tt_counter *tt_counter_find(const char *name);
-const struct tt_counter *tt_counter_at(size_t); /* NULL: after the last */
 
 /* The most that is copied of a stack: the system's limit. */
 enum {
