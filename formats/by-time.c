@@ -86,7 +86,7 @@ int tt_by_time_init(struct tt_by_time *x, struct tt_export *e)
         return error;
     x->parent = tt_parents_of(p);
     x->depth = tt_memory_get(p->memory, p->contexts * sizeof *x->depth);
-    error = x->parent && x->depth ? tt_lanes_init(&x->lanes, p, 0, p->memory)
+    error = x->parent && x->depth ? tt_lanes_init(&x->lanes, p, 0, NULL, p->memory)
                                   : -TT_ERR_MEMORY;
     if (!error)
         set_times(x);

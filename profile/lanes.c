@@ -254,13 +254,15 @@ static void sort_samples(const struct tt_profile *p, uint32_t *sample, size_t *s
             sample[--start[p->sample[i].strand + 1]] = (uint32_t)i;
 }
 
-static int lay_all(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
-                   uint32_t *sample, size_t *start)
+static int lay_wanted(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
+                      const unsigned char *wanted, uint32_t *sample, size_t *start)
 {
     int error = 0;
 
     sort_samples(p, sample, start);
     for (uint32_t i = 0; !error && i < p->strands; i++) {
+        if (wanted && !wanted[i])
+            continue;
         const size_t first = start[i + 1], end = start[i + 2];
         const struct laying a = {l, p, sample + first, end - first, l->stretch.count};
         error = lay_lane(&a, i, is_whole);
@@ -339,7 +341,7 @@ static int has_waits(const struct tt_lanes *l, const struct tt_profile *p)
 }
 
 int tt_lanes_init(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
-                  const struct tt_memory *memory)
+                  const unsigned char *wanted, const struct tt_memory *memory)
 {
     uint32_t *sample = tt_memory_get(memory, p->samples * sizeof *sample);
     size_t *start = tt_memory_get(memory, ((size_t)p->strands + 2) * sizeof *start);
@@ -356,7 +358,7 @@ int tt_lanes_init(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
         l->has_waits = has_waits(l, p);
         l->are_begins = !l->has_waits && have_begins(p);
         l->shift = l->are_begins ? 0 : shift_of(p);
-        error = lay_all(l, p, is_whole, sample, start);
+        error = lay_wanted(l, p, is_whole, wanted, sample, start);
     }
     tt_memory_put(memory, start);
     tt_memory_put(memory, sample);

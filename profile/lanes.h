@@ -42,10 +42,10 @@ int tt_lanes_check(const struct tt_profile *, struct tt_query *);
 /* Do the query's filters keep all samples of the threads and times that they keep? */
 int tt_lanes_are_whole(const struct tt_query *);
 
-/* `is_whole`: no filter has removed samples.  -TT_ERR_MEMORY; tt_lanes_fini in either
- * case. */
+/* `is_whole`: no filter has removed samples.  `wanted`, by strand: others get no stretches;
+ * NULL: all are wanted.  -TT_ERR_MEMORY; tt_lanes_fini in either case. */
 int tt_lanes_init(struct tt_lanes *, const struct tt_profile *, int is_whole,
-                  const struct tt_memory *);
+                  const unsigned char *wanted, const struct tt_memory *);
 void tt_lanes_fini(struct tt_lanes *);
 
 #endif

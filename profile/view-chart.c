@@ -69,16 +69,15 @@ static uint64_t length_of(const struct tt_lanes *l, uint32_t strand, int waits)
     return sum;
 }
 
-/* The busiest one, of all or of a name; TT_NONE: there is no such name. */
-static uint32_t find_strand(const struct chart *v, const struct tt_lanes *l,
-                            const char *name)
+/* The busiest of those wanted; TT_NONE: there is none. */
+static uint32_t find_strand(const struct tt_lanes *l, const unsigned char *wanted)
 {
     uint64_t most[2] = {0, 0};
     uint32_t found = TT_NONE;
 
     for (uint32_t i = 0; i < l->lanes; i++) {
         const uint64_t of[2] = {length_of(l, i, 0), length_of(l, i, 1)};
-        if (name && strcmp(tt_strand_name(v->t, v->p, i), name) != 0)
+        if (!wanted[i])
             continue;
         if (found == TT_NONE || of[0] > most[0] ||
             (of[0] == most[0] && of[1] > most[1])) {
@@ -113,12 +112,13 @@ static void close_gaps(struct chart *v)
             s[i - 1].to = s[i].from;
 }
 
-static int take_strand(struct chart *v, struct tt_lanes *l, struct tt_query *q)
+static int take_strand(struct chart *v, struct tt_lanes *l, struct tt_query *q,
+                       const unsigned char *wanted)
 {
     const char *name = tt_query_other(q, "thread");
     struct tt_stretch *s = l->stretch.item;
 
-    v->strand = find_strand(v, l, name);
+    v->strand = find_strand(l, wanted);
     if (v->strand == TT_NONE)
         return tt_query_wrong(q, "no thread is called '%.80s'; 'timeline' lists them",
                               name ? name : "");
@@ -394,6 +394,14 @@ static void add_rows(struct chart *v, const struct tt_query *q)
 
 /* ── The view ─────────────────────────────────────────────────────────────────────── */
 
+static void find_wanted(const struct chart *v, struct tt_query *q, unsigned char *wanted)
+{
+    const char *name = tt_query_other(q, "thread");
+
+    for (uint32_t i = 0; i < v->p->strands; i++)
+        wanted[i] = !name || strcmp(tt_strand_name(v->t, v->p, i), name) == 0;
+}
+
 static int choose_columns(struct chart *v, struct tt_query *q)
 {
     const char *text = tt_query_other(q, "columns");
@@ -483,6 +491,7 @@ static int check_samples(const struct tt_profile *p, struct tt_query *q)
 int tt_view_chart(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
     struct chart v = {.p = p, .t = t};
+    unsigned char *wanted;
     struct tt_lanes lanes;
     int error;
 
@@ -492,9 +501,14 @@ int tt_view_chart(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
         return -TT_ERR_OPTION;
     tt_vector_init(&v.box, q->memory, sizeof(struct box));
     tt_vector_init(&v.reach, q->memory, sizeof(uint32_t));
-    error = tt_lanes_init(&lanes, p, tt_lanes_are_whole(q), q->memory);
+    wanted = tt_memory_get(q->memory, p->strands);
+    if (!wanted)
+        return -TT_ERR_MEMORY;
+    find_wanted(&v, q, wanted);
+    error = tt_lanes_init(&lanes, p, tt_lanes_are_whole(q), wanted, q->memory);
     if (!error)
-        error = take_strand(&v, &lanes, q);
+        error = take_strand(&v, &lanes, q, wanted);
+    tt_memory_put(q->memory, wanted);
     if (!error)
         error = fill(&v, q);
     tt_vector_fini(&v.reach);

@@ -296,7 +296,7 @@ static int fill(struct parallel *v, struct tt_query *q, struct tt_table *t)
     int error = q->block ? tt_view_blocks(v->p, q, q->block, &wanted) : 0;
 
     if (!error)
-        error = tt_lanes_init(&v->lanes, v->p, 1, q->memory);
+        error = tt_lanes_init(&v->lanes, v->p, 1, NULL, q->memory);
     if (!error)
         error = find_all(v, q);
     if (!error) {

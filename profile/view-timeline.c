@@ -146,7 +146,7 @@ static void spread_stretch(struct timeline *v, const struct tt_stretch *s, uint6
 static int add_states(struct timeline *v, const struct tt_query *q)
 {
     struct tt_lanes lanes;
-    const int error = tt_lanes_init(&lanes, v->p, tt_lanes_are_whole(q), q->memory);
+    const int error = tt_lanes_init(&lanes, v->p, tt_lanes_are_whole(q), NULL, q->memory);
     const struct tt_stretch *s = lanes.stretch.item;
 
     for (size_t i = 0; !error && i < lanes.stretch.count; i++)

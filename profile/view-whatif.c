@@ -113,7 +113,7 @@ static int fill(const struct tt_profile *p, struct tt_query *q, struct tt_table 
 {
     struct tt_speedup v = {0};
     struct tt_lanes lanes;
-    int error = tt_lanes_init(&lanes, p, 1, q->memory);
+    int error = tt_lanes_init(&lanes, p, 1, NULL, q->memory);
 
     if (!error)
         error = check_lanes(q, &lanes);

@@ -99,7 +99,7 @@ static int begin_run(const char *const *thread, uint64_t cpu, const struct tt_me
     for (uint32_t i = 0; i < run.p.blocks; i++)
         run.is_block[i] = strcmp(tt_block_name(&run.p, i), "block") == 0;
     memset(&run.v, 0, sizeof run.v);
-    error = tt_lanes_init(&run.lanes, &run.p, 1, m);
+    error = tt_lanes_init(&run.lanes, &run.p, 1, NULL, m);
     return error ? error : tt_speedup_init(&run.v, &run.p, &run.lanes, run.is_block);
 }
 
