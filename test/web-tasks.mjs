@@ -86,6 +86,24 @@ await run(async () => {
     await settled(page);
     is(await page.$eval(".top li .name", (e) => e.textContent), "collect", "the Overview is of that time");
   });
+
+  /* Lines are listed as functions are; one click merges them. */
+  await page.goto(page.url().replace(/#.*/, "#view=flat&block=/prog|target/"));
+  await settled(page);
+  const entries = async () => (await cells(page, "Functions: self, and total with all that they called")).filter((r) => r.role === "entry").map((r) => [r.name, digits(r.figures[1])]);
+  is(await entries(), [[line(5), String(26 * MS)], [line(4), String(14 * MS)], ["target", "0"]], "lines are rows of their own");
+  await page.click("text=merge lines into their functions");
+  await settled(page);
+  is(await entries(), [["target", String(40 * MS)]], "until they are merged into their functions");
+
+  /* A function that calls nothing: its page says so, its graph is not as large as the window. */
+  await page.goto(page.url().replace(/#.*/, "#view=block&block=idle"));
+  await settled(page);
+  is(await page.textContent(".two .empty"), "It called no other function.", "a function that calls nothing says so");
+  await page.goto(page.url().replace(/#.*/, "#view=graph&root=idle"));
+  await page.waitForSelector(".graph .box text");
+  const letters = await page.$eval(".graph .box text", (e) => parseFloat(getComputedStyle(e).fontSize) * e.ownerSVGElement.getScreenCTM().a);
+  ok(letters > 10 && letters < 40, "and its graph has letters of a common size", letters);
   is(page.complaints, [], "no complaint from the browser");
 
   const compared = await view(replayed("now.tt", slower(900)), overview, ["--before", replayed("before.tt", slower(100))]);

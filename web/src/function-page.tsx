@@ -78,7 +78,11 @@ export function FunctionPage() {
               <Figures table={table} caption="The function" rows={of("entry")} sortable={false} leave={["edge_share", "by_arcs"]} />
               <div class="two">
                 <Figures table={table} caption="Callers: what would be saved without their calls" rows={of("caller")} sortable={false} leave={spare} nameTitle="caller" />
-                <Figures table={table} caption="Callees: what it called" rows={of("callee")} sortable={false} leave={spare} nameTitle="callee" />
+                {of("callee").length ? (
+                  <Figures table={table} caption="Callees: what it called" rows={of("callee")} sortable={false} leave={spare} nameTitle="callee" />
+                ) : (
+                  <p class="empty">It called no other function.</p>
+                )}
               </div>
             </>
           );

@@ -4,7 +4,8 @@ import { withoutIdentity } from "./names";
 import { Beside } from "./frame";
 import { Answer, More, rowsOf } from "./parts";
 import { useShell, useTable } from "./shell";
-import { besideOf, query, withWords } from "./state";
+import type { Row, Table } from "./model";
+import { addFilter, besideOf, query, withWords } from "./state";
 import { Figures } from "./table";
 
 // The metric that is looked at, and those that are beside it, as the engine takes them.
@@ -15,6 +16,27 @@ export function useMetrics(): string {
   const names = table?.metrics() ?? [];
   const main = state.words.metric || names[0] || "";
   return beside.length && main ? [main, ...beside.filter((b) => b !== main && names.includes(b))].join(",") : (state.words.metric ?? "");
+}
+
+const lines = "kind:statement";
+
+// Is it a line of a function, as `record --lines` and scripts have them?
+function isLine(table: Table, row: Row): boolean {
+  const [, file, line] = /^(.+):(\d+)$/.exec(table.text(row, "name")) ?? [];
+  return row.role === "entry" && line !== undefined && line === table.text(row, "line") && table.text(row, "file").endsWith(file!);
+}
+
+// Offers to merge lines into their functions, when there are some.
+export function Lines({ table }: { table: Table }) {
+  const shell = useShell();
+  const row = table.rows.find((r) => isLine(table, r));
+  if (!row) return null;
+  return (
+    <p class="wrapper">
+      {`${table.text(row, "name")} is a line of a function. `}
+      <button onClick={() => shell.go(addFilter(shell.state, "fold", lines))}>merge lines into their functions</button>
+    </p>
+  );
 }
 
 export function FlatPage() {
@@ -35,6 +57,7 @@ export function FlatPage() {
       <Answer asked={asked}>
         {(table) => (
           <>
+            <Lines table={table} />
             <Figures table={table} caption="Functions: self, and total with all that they called" order={sort} tools={<Beside />} />
             <More table={table} limit={limit} />
           </>

@@ -133,6 +133,7 @@ interface View {
 }
 
 const LEAST = 0.9; // pixels of a unit: letters of 11 pixels
+const LARGEST = 1.4; // a few boxes are not as large as the window
 
 function viewOf(text: string | undefined): View | null {
   const [zoom, x, y] = (text ?? "").split(",").map(Number);
@@ -141,8 +142,8 @@ function viewOf(text: string | undefined): View | null {
 
 function readable(drawing: Drawing, box: DOMRect, table: Table): View {
   const whole = Math.min(box.width / drawing.width, box.height / drawing.height);
-  const zoom = Math.max(1, LEAST / whole);
-  if (zoom === 1) return { x: 0, y: 0, zoom };
+  const zoom = Math.min(Math.max(1, LEAST / whole), LARGEST / whole);
+  if (zoom <= 1) return { x: (drawing.width * (1 - 1 / zoom)) / 2, y: (drawing.height * (1 - 1 / zoom)) / 2, zoom };
   const most = drawing.boxes.reduce((a, b) => ((table.number(b.row, "self") ?? 0) > (table.number(a.row, "self") ?? 0) ? b : a));
   return { zoom, x: most.x - drawing.width / zoom / 2, y: most.y - drawing.height / zoom / 2 };
 }
@@ -175,7 +176,7 @@ function Picture({ table }: { table: Table }) {
 
   const zoom = (by: number, cx = 0.5, cy = 0.5) =>
     look((v) => {
-      const next = Math.max(0.5, Math.min(40, v.zoom * by));
+      const next = Math.max(Math.min(0.5, v.zoom), Math.min(40, v.zoom * by));
       const w = drawing.width / v.zoom;
       const h = drawing.height / v.zoom;
       return { zoom: next, x: v.x + (w - drawing.width / next) * cx, y: v.y + (h - drawing.height / next) * cy };

@@ -5,6 +5,7 @@ import { useMemo, useState } from "preact/hooks";
 import { Findings, Sentence, useKnown } from "./findings";
 import { addressOfFrame, Flame, layOut } from "./flame";
 import { amount, group, share } from "./format";
+import { Lines } from "./functions";
 import type { Row, Table } from "./model";
 import { addressOf, blockOf, brief, place } from "./names";
 import { Answer } from "./parts";
@@ -208,7 +209,9 @@ export function OverviewPage() {
             <First />
             <Facts table={table} />
             <div class="two">
-              <Top table={table} rows={entriesOf(table)} sort="self" title={`Self${of}`} />
+              <Top table={table} rows={entriesOf(table)} sort="self" title={`Self${of}`}>
+                <Lines table={table} />
+              </Top>
               {calls.table ? <Dominated graph={calls.table} of={of} /> : null}
             </div>
           </>
