@@ -147,9 +147,29 @@ static void look_around(struct found *f, const char *folder)
     tt_vector_fini(&f->images);
 }
 
+/* The names that Node has written for us: the profile has them now. */
+static void remove_names(uint64_t pid)
+{
+    char path[64];
+    struct stat s;
+
+    (void)snprintf(path, sizeof path, TT_PERF_MAP, (unsigned long long)pid);
+    if (lstat(path, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid())
+        (void)unlink(path);
+}
+
 static void remove_file(int folder, const char *name, void *arg)
 {
+    struct tt_header h = {.pid = 0};
+    int fd = open_regular(folder, name, O_RDONLY);
+
     (void)arg;
+    if (fd >= 0 && pread(fd, &h, sizeof h, 0) == sizeof h &&
+        memmem(h.interpreters, sizeof h.interpreters, TT_NODE_NAMED,
+               sizeof TT_NODE_NAMED - 1))
+        remove_names(h.pid);
+    if (fd >= 0)
+        close(fd);
     (void)unlinkat(folder, name, 0);
 }
 

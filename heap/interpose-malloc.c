@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "heap.h"
+#include "interpose-unmap.h"
 #include "next-function.h"
 #include "preload.h"
 #include "strand.h"
@@ -374,5 +375,6 @@ const struct tt_preload_collector tt_preload_collector = {
     .start = start,
     .stop = tt_heap_stop,
     .forked = tt_heap_forked,
+    .mapped = tt_heap_mapped,
     .on = &tt_heap_on,
     .without = "; no allocations: a sanitizer has the allocator"};

@@ -14,6 +14,7 @@
  *      TALLYTREE_MAPS    mappings of the program count as such events
  *      TALLYTREE_SEED    of the random choice of events, to repeat it
  *      TALLYTREE_INTERPRETERS  "none": their functions are not shown
+ *      TALLYTREE_NODE    NODE_OPTIONS has options of ours
  *      TALLYTREE_LINES   lines of an interpreter's functions are shown, too
  *      TALLYTREE_SOURCE  how samples are taken, for the header */
 #include "preload.h"
@@ -41,6 +42,7 @@
 #include "modules.h"
 #include "native-sampler.h"
 #include "next-function.h"
+#include "node.h"
 #include "share.h"
 #include "stack-cache.h"
 #include "strand.h"
@@ -93,6 +95,9 @@ static void say_interpreters(void)
                                    sizeof h->interpreters - length, "%s%s%s%s",
                                    length ? "; " : "", i->name,
                                    i->off ? ", not shown: " : "", i->off ? i->off : "");
+    if (*tt_preload_node() && length < sizeof h->interpreters)
+        (void)snprintf(h->interpreters + length, sizeof h->interpreters - length, "%s%s",
+                       length ? "; " : "", tt_preload_node());
 }
 
 static int has_shown_one(void)
@@ -388,7 +393,13 @@ _Noreturn void interposed_exit_too(int status) __asm__("_Exit");
 TT_INTERPOSE _Noreturn void interposed_exit(int status) { EXIT(status); }
 TT_INTERPOSE _Noreturn void interposed_exit_too(int status) { EXIT(status); }
 
-static __attribute__((constructor)) void construct(void) { tt_preload_start(); }
+static __attribute__((constructor)) void construct(void)
+{
+    tt_preload_start();
+    tt_preload_name_node(tt_preload_is_here() && preload.interpreters);
+    if (tt_preload_is_here() && *tt_preload_node())
+        say_interpreters();
+}
 
 /* A child that no fork handler has seen leaves the recording to its parent. */
 static __attribute__((destructor)) void destruct(void)

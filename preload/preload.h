@@ -38,6 +38,7 @@ struct tt_preload_collector {
     void (*began)(uintptr_t function);    /* a thread began with this function; or NULL */
     void (*spawned)(pid_t, uintptr_t at); /* a call has started a child; or NULL */
     void (*exits)(const struct tt_caller *); /* a call ends the process; or NULL */
+    void (*mapped)(void *, size_t, const struct tt_caller *); /* memory; or NULL */
     int *on;
     const char *without; /* text for the header if a sanitizer prevents it */
 };

@@ -466,6 +466,10 @@ struct tt_header {
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */
 };
 
+/* Node has these in `interpreters` if it writes names for us into this file, by its number. */
+#define TT_NODE_NAMED "named by NODE_OPTIONS"
+#define TT_PERF_MAP "/tmp/perf-%llu.map"
+
 enum { TT_SLOW_ROWS = 170 };
 struct tt_slow_row {        /* of the subtree of a slow activation, parents first */
     uint32_t block, parent; /* parent: a row + 1; 0: the activation itself */

@@ -768,7 +768,7 @@ static void name_jit(struct tt_grafting *h, struct process *p)
         if (h->frame[i].mapping)
             continue;
         if (!p->jit.module) {
-            (void)snprintf(map, sizeof map, "/tmp/perf-%u.map", p->pid);
+            (void)snprintf(map, sizeof map, TT_PERF_MAP, (unsigned long long)p->pid);
             p->jit.module = tt_modules_other("[jit]", map);
         }
         if (p->jit.module)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "process.h"
+#include "regions.h"
 #include "registry.h"
 #include "tap.h"
 #include "unwind.h"
@@ -374,6 +375,73 @@ TEST(snapshots_are_freed_only_when_nobody_holds_them)
     CHECK(count_maps() < before + 40);
     tt_modules_each(find_module, &modules);
     CHECK_INT(modules, 1);
+}
+
+/* The function's page in its file, mapped at another address (or at `at`). */
+static char *map_again(void *at, int fd, const struct tt_region *r, uintptr_t function)
+{
+    const uint64_t page = function & ~(uintptr_t)4095,
+                   offset = r->offset + page - r->start;
+    char *p = mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0),
+                   fd, (off_t)offset);
+
+    if (p == MAP_FAILED)
+        return NULL;
+    tt_modules_mapped(p, 4096, fd, offset);
+    return p + (function & 4095);
+}
+
+static const struct tt_region *region_of(const struct tt_regions *r, uintptr_t address)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (r->at[i].start <= address && address < r->at[i].end)
+            return &r->at[i];
+    return NULL;
+}
+
+/* Is the code at `copy` the function? */
+static int is_code_of(const char *copy, uintptr_t function)
+{
+    const struct tt_mapping *known, *again;
+    struct tt_hold hold;
+    int is;
+
+    tt_modules_hold(&hold);
+    known = tt_modules_find(hold.modules, function);
+    again = tt_modules_find(hold.modules, (uintptr_t)copy);
+    is = known && again && again->module == known->module &&
+         again->rules == known->rules &&
+         (uintptr_t)copy - again->bias == function - known->bias;
+    tt_modules_release(&hold);
+    return is;
+}
+
+TEST(code_that_is_mapped_again_is_its_modules)
+{
+    const uintptr_t function = (uintptr_t)map_again, other = (uintptr_t)count_maps;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    struct tt_regions r = {0};
+    const struct tt_region *at;
+    uint64_t generation;
+    char *copy, *second;
+
+    CHECK_INT(tt_modules_refresh(), 0);
+    CHECK_INT(tt_regions_read(&r, getpid()), 0);
+    at = region_of(&r, function);
+    copy = at ? map_again(NULL, fd, at, function) : NULL;
+    second = at ? map_again(NULL, fd, at, function) : NULL;
+    CHECK(copy && second);
+    CHECK(is_code_of(copy, function) && is_code_of(second, function));
+    second -= function & 4095;
+    second = map_again(second, fd, at, other);
+    CHECK(second && is_code_of(second, other) && is_code_of(copy, function));
+    generation = tt_modules_generation();
+    close(fd);
+    fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    tt_modules_mapped(copy, 4096, fd, 0);
+    CHECK(generation == tt_modules_generation());
+    close(fd);
+    tt_regions_fini(&r);
 }
 
 /* ── Tables ───────────────────────────────────────────────────────────────────────── */

@@ -38,6 +38,22 @@ void tt_image_fini(struct tt_image *i)
     tt_mapped_array_fini(&i->debug);
 }
 
+int tt_image_lies_at(struct tt_image *i, uint64_t start, uint64_t offset)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    for (unsigned n = 0; n < i->phdrs; n++) {
+        const Elf64_Phdr *p = &i->phdr[n];
+        if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) ||
+            offset < p->p_offset / page * page || offset >= p->p_offset + p->p_filesz)
+            continue;
+        i->bias = start - (p->p_vaddr - p->p_offset % page) -
+                  (offset - p->p_offset / page * page);
+        return 1;
+    }
+    return 0;
+}
+
 /* ── Files ────────────────────────────────────────────────────────────────────────── */
 
 static int read_fully(int fd, void *to, size_t size, uint64_t at)

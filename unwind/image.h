@@ -29,6 +29,10 @@ void tt_image_of_memory(struct tt_image *, uint64_t bias, const Elf64_Phdr *, un
 int tt_image_of_file(struct tt_image *, int fd);
 void tt_image_fini(struct tt_image *);
 
+/* Sets the bias from a mapping of its code: at `start`, from `offset` in the file on.
+ * Returns 0 if no code is there. */
+int tt_image_lies_at(struct tt_image *, uint64_t start, uint64_t offset);
+
 /* Finds .eh_frame; `info` points into the image.  0; -TT_ERR_FORMAT: there is none. */
 int tt_image_frame_info(struct tt_image *, struct tt_frame_info *info);
 

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cancel.h"
@@ -24,7 +25,7 @@
 #include "snapshot.h"
 #include "tallytree.h"
 
-enum { SHARDS = 32 };
+enum { SHARDS = 32, AGAIN = 64 };
 
 static struct {
     _Alignas(64) _Atomic uint32_t holders;
@@ -36,7 +37,16 @@ static struct {
     /* The rest is written by the thread that has set `busy`. */
     struct tt_snapshot *retired;
     uint64_t loads, unloads; /* the loader's counters, as of the current one */
+    uint32_t again_taken;    /* how many of those below it has */
 } own;
+
+/* Code of loaded modules that the program has mapped at other addresses, too. */
+static struct again {
+    uint64_t bias;
+    _Atomic uint64_t start, end;            /* start == end: replaced by a later one */
+    const struct tt_module *_Atomic module; /* written last */
+} again[AGAIN];
+static _Atomic uint32_t agains; /* that were begun; may be more than AGAIN */
 
 uint64_t tt_modules_latest;
 
@@ -180,6 +190,50 @@ static int stays(const struct dl_phdr_info *o, int first)
            has(o, (uintptr_t)dl_iterate_phdr) || has(o, getauxval(AT_BASE));
 }
 
+static uint32_t count_again(void)
+{
+    uint32_t begun = atomic_load(&agains), count = 0;
+
+    for (uint32_t i = 0; i < begun && i < AGAIN; i++)
+        count += atomic_load(&again[i].module) != NULL;
+    return count;
+}
+
+static const struct tt_mapping *mapping_of(const struct tt_snapshot *s,
+                                           const struct tt_module *module)
+{
+    const struct tt_mapping *m = s->mappings.bytes;
+
+    for (size_t n = s->mappings.used / sizeof *m; n > 0; n--, m++)
+        if (m->module == module)
+            return m;
+    return NULL;
+}
+
+/* With the rules of the same code where the loader has put it. */
+static int add_again(struct tt_snapshot *s, const struct again *a)
+{
+    const struct tt_module *module = atomic_load(&a->module);
+    const struct tt_mapping *known = module ? mapping_of(s, module) : NULL;
+    const struct tt_mapping m = {.start = atomic_load(&a->start),
+                                 .end = atomic_load(&a->end),
+                                 .bias = a->bias,
+                                 .module = module,
+                                 .rules = known ? known->rules : NULL};
+
+    return known && m.start < m.end ? tt_snapshot_add_mapping(s, &m) : 0;
+}
+
+static int add_all_again(struct tt_snapshot *s, uint32_t *taken)
+{
+    int error = 0;
+
+    *taken = count_again();
+    for (int i = 0; i < AGAIN && !error; i++)
+        error = add_again(s, &again[i]);
+    return error;
+}
+
 /* The loader does not let the object go while it calls. */
 static int add_object(struct dl_phdr_info *o, size_t size, void *arg)
 {
@@ -193,6 +247,7 @@ static int add_object(struct dl_phdr_info *o, size_t size, void *arg)
         w->loads = o->dlpi_adds;
         w->unloads = o->dlpi_subs;
         w->unchanged = own.loads == w->loads && own.unloads == w->unloads &&
+                       own.again_taken == count_again() &&
                        atomic_load(&own.current) != NULL;
     }
     if (w->unchanged)
@@ -207,10 +262,13 @@ static int add_object(struct dl_phdr_info *o, size_t size, void *arg)
 static int look(void)
 {
     struct walk w = {.first = 1};
+    uint32_t taken = 0;
 
     if (!(w.snapshot = tt_snapshot_new()))
         return -TT_ERR_MEMORY;
     dl_iterate_phdr(add_object, &w);
+    if (!w.error && !w.unchanged)
+        w.error = add_all_again(w.snapshot, &taken);
     if (w.error || w.unchanged) {
         tt_snapshot_free(w.snapshot);
         return w.error;
@@ -219,6 +277,7 @@ static int look(void)
     publish(w.snapshot);
     own.loads = w.loads;
     own.unloads = w.unloads;
+    own.again_taken = taken;
     return 0;
 }
 
@@ -235,6 +294,69 @@ int tt_modules_refresh(void)
         atomic_store(&own.busy, 0);
     }
     return error;
+}
+
+/* ── Code that is mapped again ────────────────────────────────────────────────────── */
+
+/* The loaded module of that file; NULL: none. */
+static const struct tt_module *module_of(int fd)
+{
+    const struct tt_module *found = NULL;
+    struct stat wanted, s;
+    struct tt_hold hold;
+
+    if (fstat(fd, &wanted) != 0)
+        return NULL;
+    tt_modules_hold(&hold);
+    for (uint32_t i = 0; hold.modules && i < hold.modules->count && !found; i++) {
+        const struct tt_module *m = hold.modules->mapping[i].module;
+        if (m->path[0] == '/' && stat(m->path, &s) == 0 && s.st_ino == wanted.st_ino &&
+            s.st_dev == wanted.st_dev)
+            found = m;
+    }
+    tt_modules_release(&hold);
+    return found;
+}
+
+/* What lies there now replaces what did before. */
+static void forget_again(uint64_t start, uint64_t end)
+{
+    uint32_t begun = atomic_load(&agains);
+
+    for (uint32_t i = 0; i < begun && i < AGAIN; i++)
+        if (atomic_load(&again[i].start) < end && atomic_load(&again[i].end) > start)
+            atomic_store(&again[i].end, atomic_load(&again[i].start));
+}
+
+static void keep_again(uint64_t start, uint64_t end, uint64_t bias,
+                       const struct tt_module *module)
+{
+    struct again *a;
+    uint32_t i;
+
+    forget_again(start, end);
+    if (atomic_load(&agains) >= AGAIN || (i = atomic_fetch_add(&agains, 1)) >= AGAIN)
+        return;
+    a = &again[i];
+    a->bias = bias;
+    atomic_store(&a->start, start);
+    atomic_store(&a->end, end);
+    atomic_store(&a->module, module);
+    (void)tt_modules_refresh();
+}
+
+void tt_modules_mapped(const void *at, size_t size, int fd, uint64_t offset)
+{
+    TT_NOT_CANCELLED();
+    const uint64_t start = (uintptr_t)at;
+    const struct tt_module *module;
+    struct tt_image image;
+
+    if (tt_image_of_file(&image, fd) != 0)
+        return;
+    if (tt_image_lies_at(&image, start, offset) && (module = module_of(fd)))
+        keep_again(start, start + size, image.bias, module);
+    tt_image_fini(&image);
 }
 
 void tt_modules_forked(void)

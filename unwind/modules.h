@@ -12,6 +12,7 @@
 #ifndef TT_MODULES_H
 #define TT_MODULES_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -48,6 +49,10 @@ struct tt_modules {
  * does it again, and this returns at once.  Returns 0, or -TT_ERR_MEMORY and keeps the
  * old snapshot. */
 int tt_modules_refresh(void);
+
+/* A part of a file was mapped by the program itself, as code.  If it is a loaded module,
+ * its functions are at these addresses, too.  From any thread, but no handler. */
+void tt_modules_mapped(const void *at, size_t size, int fd, uint64_t offset);
 
 /* That of the current snapshot.  Async-signal-safe. */
 extern uint64_t tt_modules_latest;

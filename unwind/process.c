@@ -16,24 +16,6 @@
 #include "snapshot.h"
 #include "tallytree.h"
 
-/* Sets the bias of an object from one of its mappings: at `start`, from `offset` on. */
-static int find_bias(struct tt_image *i, const struct tt_region *l)
-{
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-    for (unsigned n = 0; n < i->phdrs; n++) {
-        const Elf64_Phdr *p = &i->phdr[n];
-        if (p->p_type != PT_LOAD || !(p->p_flags & PF_X) ||
-            l->offset < p->p_offset / page * page ||
-            l->offset >= p->p_offset + p->p_filesz)
-            continue;
-        i->bias = l->start - (p->p_vaddr - p->p_offset % page) -
-                  (l->offset - p->p_offset / page * page);
-        return 1;
-    }
-    return 0;
-}
-
 /* ── Files that were seen before ──────────────────────────────────────────────────── */
 
 /* Processes share most of their files: each is read once, and recognised by its stat
@@ -112,7 +94,7 @@ static int add_new(struct tt_snapshot *s, int fd, const struct tt_region *l,
 
     if (error)
         return error;
-    if (find_bias(&image, l)) {
+    if (tt_image_lies_at(&image, l->start, l->offset)) {
         k = tt_registry_find(&image, l->path);
         error = k ? tt_snapshot_add_known(s, k, &image, &only) : -TT_ERR_MEMORY;
         if (!error && f)
@@ -130,7 +112,7 @@ static int add_seen(struct tt_snapshot *s, const struct tt_region *l,
     const struct tt_mapping only = {.start = l->start, .end = l->end};
     struct tt_image image = {.phdr = f->segment, .phdrs = f->segments, .fd = -1};
 
-    return find_bias(&image, l) ? tt_snapshot_add_known(s, f->known, &image, &only) : 0;
+    return tt_image_lies_at(&image, l->start, l->offset) ? tt_snapshot_add_known(s, f->known, &image, &only) : 0;
 }
 
 static int add_file(struct tt_snapshot *s, pid_t pid, const struct tt_region *l)

@@ -29,7 +29,7 @@ void tt_snapshot_free(struct tt_snapshot *s)
     munmap(s, sizeof *s);
 }
 
-static int add_mapping(struct tt_snapshot *s, const struct tt_mapping *m)
+int tt_snapshot_add_mapping(struct tt_snapshot *s, const struct tt_mapping *m)
 {
     struct tt_mapping *to = tt_mapped_array_add(&s->mappings, sizeof *to);
 
@@ -68,7 +68,7 @@ int tt_snapshot_add_known(struct tt_snapshot *s, struct tt_known *k,
         if (m.start >= m.end)
             continue;
         k->used = s->modules.generation;
-        error = add_mapping(s, &m);
+        error = tt_snapshot_add_mapping(s, &m);
     }
     return error;
 }

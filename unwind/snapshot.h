@@ -27,6 +27,8 @@ struct tt_known;
 int tt_snapshot_add_known(struct tt_snapshot *, struct tt_known *,
                           const struct tt_image *, const struct tt_mapping *only);
 
+int tt_snapshot_add_mapping(struct tt_snapshot *, const struct tt_mapping *);
+
 /* Sorts it; after that nothing may be added. */
 void tt_snapshot_finish(struct tt_snapshot *);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-map.c - memory that the program maps itself, if that is to be recorded.
+/* interpose-unmap.c - memory that the program maps itself, if that is to be recorded.
  *
- * These call the system directly: the library's own functions do nothing more, and are
- * needed before they could be found.  Our own mappings are not the program's. */
+ * interpose-map.c reports what is mapped.  These call the system directly, as it does.  Our own
+ * mappings are not the program's. */
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "heap.h"
+#include "interpose-unmap.h"
 #include "next-function.h"
 #include "strand.h"
 #include "system-call.h"
@@ -24,44 +25,18 @@ static int is_ours(const void *returns_to)
     return (const char *)returns_to >= __ehdr_start && (const char *)returns_to < etext;
 }
 
-#define WANTED()                                                                         \
-    (TT_UNLIKELY(__atomic_load_n(&tt_heap_on, __ATOMIC_RELAXED) && tt_heap_maps) &&      \
-     !is_ours(__builtin_return_address(0)))
-
-static void *map(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+static int is_wanted(const void *returns_to)
 {
-    const long a[6] = {(long)at, (long)size, protection, flags, fd, offset};
-    long p = tt_call_system(SYS_mmap, a);
-
-    return (void *)p; /* MAP_FAILED is -1 */
+    return TT_UNLIKELY(__atomic_load_n(&tt_heap_on, __ATOMIC_RELAXED) && tt_heap_maps) &&
+           !is_ours(returns_to);
 }
 
-/* The headers may define one as the other. */
-void *interposed_mmap(void *, size_t, int, int, int, off_t) __asm__("mmap");
-void *interposed_mmap64(void *, size_t, int, int, int, off_t) __asm__("mmap64");
+#define WANTED() is_wanted(__builtin_return_address(0))
 
-TT_INTERPOSE void *interposed_mmap(void *at, size_t size, int protection, int flags,
-                                   int fd, off_t offset)
+void tt_heap_mapped(void *p, size_t size, const struct tt_caller *caller)
 {
-    void *p = map(at, size, protection, flags, fd, offset);
-
-    if (WANTED() && p != MAP_FAILED && tt_heap_wants(size)) {
-        struct tt_caller caller = TT_CALLER();
-        tt_heap_made(p, size, TT_HEAP_MMAP, &caller);
-    }
-    return p;
-}
-
-TT_INTERPOSE void *interposed_mmap64(void *at, size_t size, int protection, int flags,
-                                     int fd, off_t offset)
-{
-    void *p = map(at, size, protection, flags, fd, offset);
-
-    if (WANTED() && p != MAP_FAILED && tt_heap_wants(size)) {
-        struct tt_caller caller = TT_CALLER();
-        tt_heap_made(p, size, TT_HEAP_MMAP, &caller);
-    }
-    return p;
+    if (is_wanted((const void *)caller->pc) && tt_heap_wants(size))
+        tt_heap_made(p, size, TT_HEAP_MMAP, caller);
 }
 
 /* If the beginning of a mapping is unmapped, the rest counts as a new one.  If its end or

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Functions of Node: names, files and lines of JavaScript, and of V8's own code, beside the time that the script itself
+# measures; and the script runs as it does alone.
+. "$(dirname "$0")/tap.sh"
+tallytree=$TT_BUILD/tallytree
+cd "$tmp" || exit
+
+node=$(node -p 'process.execPath' 2>/dev/null)
+if [ -z "$node" ] || [ "$(basename "$node")" != node ] || ! node -p process.versions.v8 | grep -Eq '^(8\.[4-9]|9|1[0-3])\.'; then
+    skip "functions of Node" "there is no node of version 14 to 24"
+    finish
+    exit
+fi
+
+cat >shares.js <<'END'
+const total = {};
+let sink = 0;
+const spent = () => { const u = process.cpuUsage(); return u.user + u.system; };
+function work(n) { for (let i = 0; i < n; i++) sink = (sink * 31 + i) | 0; }
+function slice(name, us) { const begin = spent(); let end; do { work(20000); end = spent(); } while (end < begin + us); total[name] = (total[name] || 0) + end - begin; }
+function ten() { slice('ten', 1000); }
+class Shape { thirty() { slice('thirty', 3000); } get sixty() { slice('sixty', 6000); return 0; } }
+const shape = new Shape();
+async function main() {
+    for (let round = 0; round < 150; round++) {
+        ten();
+        shape.thirty();
+        sink += shape.sixty;
+        await null;
+    }
+    console.log(JSON.stringify(total));
+}
+main();
+END
+cat >compare.py <<'END'
+# SHARES FLAT: the shares that the script has measured, and those by samples.
+import csv, json, math, re, sys
+said = json.load(open(sys.argv[1]))
+rows = {r["name"]: r for r in csv.DictReader(open(sys.argv[2]))}
+names = ["ten", "thirty", "sixty"]
+ours = {n: sum(float(r["inclusive"]) for k, r in rows.items() if re.split(r" \(", k)[0] in (n, "get " + n)) for n in names}
+print(said, ours)
+samples = float(sys.argv[3])
+for n in names:
+    share, mine = said[n] / sum(said.values()), ours[n] / sum(ours.values())
+    sigma = math.sqrt(share * (1 - share) / samples)
+    assert abs(share - mine) <= 4 * sigma + 0.02, (n, share, mine, sigma)
+END
+shares()
+{
+    "$tallytree" record -o shares.tt node shares.js >shares.json 2>err || { cat err; return 1; }
+    "$tallytree" report flat --limit all --csv shares.tt >flat.csv
+    python3 compare.py shares.json flat.csv "$(sed -n 's/.*: \([0-9]*\) samples\{0,1\} of.*/\1/p' err)"
+}
+try "each function has the share that the script says" shares
+try "with its file and line" grep ",ten,\[jit\],.*/shares.js,6," flat.csv
+try "the header says it" grep -q "^interpreter .*node, V8 .*named by NODE_OPTIONS" <("$tallytree" report header shares.tt)
+# shellcheck disable=SC2317 # called by try
+no_maps() { ! ls /tmp/perf-"$1".map; }
+"$tallytree" record --force -o pid.tt node -p process.pid >pid 2>err
+try "the file with the names is removed" no_maps "$(cat pid)"
+"$tallytree" record --force -o pid.tt node -e 'const c = require("child_process"); const r = c.spawnSync(process.execPath, ["-p", "process.pid"]); process.stdout.write(r.stdout)' >pid 2>err
+try "so is that of a child" no_maps "$(cat pid)"
+
+# V8 maps its own code a second time, next to what it compiles.
+cat >sort.js <<'END'
+const a = [];
+for (let round = 0; round < 40; round++) { a.length = 0; for (let i = 0; i < 30000; i++) a.push((i * 7919) % 10007); a.sort((x, y) => x - y); }
+END
+builtins()
+{
+    "$tallytree" record --force --interpreters none -o sort.tt node sort.js 2>err || { cat err; return 1; }
+    "$tallytree" report flat --limit all --csv sort.tt >flat.csv
+    cut -c1-100 flat.csv
+    grep "Builtins_.*Sort" flat.csv
+}
+try "V8's own code has its names, without any option" builtins
+
+# ── As it does alone ─────────────────────────────────────────────────────────────────
+same() # NODE'S ARGUMENTS...
+{
+    local alone with
+    node "$@" >alone.out 2>alone.err
+    alone=$?
+    "$tallytree" record --force -o same.tt -- node "$@" >with.out 2>with.err
+    with=$?
+    diff alone.out with.out && diff alone.err <(grep -v ^tallytree: with.err) && [ $alone = $with ]
+}
+try "an error has the same trace and status" same -e 'function f() { throw new Error("x") } try { f() } catch (e) { console.log(e.stack) } process.exit(3)'
+try "an uncaught one, too" same -e 'null.x'
+try "workers run" same -e 'const { Worker, isMainThread, parentPort } = require("worker_threads"); const w = new Worker("for (let i = 0; i < 1e6; i++); require(\"worker_threads\").parentPort.postMessage(42)", { eval: true }); w.on("message", m => console.log(m)); w.on("exit", c => console.log("exit", c))'
+try "signals end it" same -e 'process.kill(process.pid, "SIGTERM"); setTimeout(() => {}, 60000)'
+echo 'globalThis.n = 5; require("v8").startupSnapshot.setDeserializeMainFunction(() => console.log(globalThis.n))' >snap.js
+if node --snapshot-blob snap.blob --build-snapshot snap.js >/dev/null 2>&1; then
+    try "a snapshot that was made without it is read" same --snapshot-blob snap.blob
+else
+    skip "a snapshot that was made without it is read" "this Node makes none"
+fi
+
+options() { "$tallytree" record --force -o options.tt "$@" -- node -p 'process.env.NODE_OPTIONS' 2>err; }
+equal "the user's options stay" "$(NODE_OPTIONS=--no-deprecation options)" "--no-deprecation --perf-basic-prof --interpreted-frames-native-stack"
+equal "none are added with --interpreters none" "$(options --interpreters none)" "undefined"
+equal "nor where the user's name such a file" "$(NODE_OPTIONS=--perf-basic-prof-only-functions options)" "--perf-basic-prof-only-functions"
+limited() { (ulimit -f 1000000; options) && "$tallytree" report header options.tt | grep "node, V8 .*not shown: the size of its files is limited"; }
+try "nor where files may not grow" limited
+# A link, or another user's file, is there already: the child has this shell's number.
+cat >linked <<'END'
+ln -s "$PWD/target" /tmp/perf-$$.map && exec "$@"
+END
+linked()
+{
+    "$tallytree" record --force -o linked.tt -- sh ./linked node -p 'process.env.NODE_OPTIONS + " " + process.pid' >linked.out 2>err
+    cat linked.out err
+    rm "/tmp/perf-$(cut -d' ' -f2 linked.out).map"
+    grep -q undefined linked.out && [ ! -e target ] && "$tallytree" report header linked.tt | grep "not shown: its file in /tmp cannot be written"
+}
+try "a link in place of the file is not followed" linked
+inherited() { "$tallytree" record --force -o inherited.tt -- node -e 'const c = require("child_process"); const env = { ...process.env, TALLYTREE_INTERPRETERS: "none" }; process.stdout.write(c.spawnSync(process.execPath, ["-p", "process.env.NODE_OPTIONS"], { env }).stdout)' 2>err; }
+equal "a child that cannot write one has the options of before" "$(inherited)" "undefined"
+finish
