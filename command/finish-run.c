@@ -148,13 +148,13 @@ static void look_around(struct found *f, const char *folder)
 }
 
 /* The names that Node has written for us: the profile has them now. */
-static void remove_names(uint64_t pid)
+static void remove_names(uint64_t pid, uint64_t inode)
 {
     char path[64];
     struct stat s;
 
     (void)snprintf(path, sizeof path, TT_PERF_MAP, (unsigned long long)pid);
-    if (lstat(path, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid())
+    if (lstat(path, &s) == 0 && S_ISREG(s.st_mode) && s.st_ino == inode)
         (void)unlink(path);
 }
 
@@ -164,10 +164,8 @@ static void remove_file(int folder, const char *name, void *arg)
     int fd = open_regular(folder, name, O_RDONLY);
 
     (void)arg;
-    if (fd >= 0 && pread(fd, &h, sizeof h, 0) == sizeof h &&
-        memmem(h.interpreters, sizeof h.interpreters, TT_NODE_NAMED,
-               sizeof TT_NODE_NAMED - 1))
-        remove_names(h.pid);
+    if (fd >= 0 && pread(fd, &h, sizeof h, 0) == sizeof h && h.names_file)
+        remove_names(h.pid, h.names_file);
     if (fd >= 0)
         close(fd);
     (void)unlinkat(folder, name, 0);

@@ -162,7 +162,10 @@ static int question(void *arg, uint32_t number, struct tt_question *q)
 static void end_batch(struct tt_known_names *k)
 {
     const double end = now();
+    const uint32_t *batch = k->batch.item;
 
+    for (; k->answered < k->batch.count; k->answered++) /* it has not begun */
+        ((struct address *)k->address.item)[batch[k->answered]].is_asked = 0;
     tt_worker_free(k->worker);
     tt_symbols_free(k->symbols);
     k->worker = NULL;

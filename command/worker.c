@@ -298,8 +298,12 @@ static void give_up(struct tt_worker *w, const struct tt_question *q)
 static int await_answer(const struct tt_worker *w, int ms)
 {
     struct pollfd p = {.fd = w->in, .events = POLLIN};
+    int ready = 1;
 
-    return w->first < w->end || ms < 0 || poll(&p, 1, ms) != 0;
+    if (w->first == w->end && ms >= 0)
+        while ((ready = poll(&p, 1, ms)) < 0 && errno == EINTR)
+            ;
+    return ready != 0;
 }
 
 int tt_worker_try(struct tt_worker *w, uint32_t number, int ms, struct tt_spots *spots)

@@ -137,12 +137,12 @@ static int read_symbols(struct tt_elf *e, struct tt_source *s)
     return error;
 }
 
-int tt_elf_read(struct tt_elf *e, struct tt_source *s)
+int tt_elf_read(struct tt_elf *e, struct tt_source *s, const struct tt_memory *memory)
 {
     int error;
 
-    tt_vector_init(&e->function, s->memory, sizeof(struct tt_elf_function));
-    tt_vector_init(&e->text, s->memory, 1);
+    tt_vector_init(&e->function, memory, sizeof(struct tt_elf_function));
+    tt_vector_init(&e->text, memory, 1);
     error = read_symbols(e, s);
     if (!error && !e->function.count)
         error = tt_source_fail_at(s, 0, "the program has no symbols: they were stripped");

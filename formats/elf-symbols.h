@@ -18,8 +18,9 @@ struct tt_elf {
 };
 
 /* Reads an ELF file, little-endian, of 4 or 8 bytes an address, or a program of Windows.
- * 0, or an error that the source then has noted. */
-int tt_elf_read(struct tt_elf *, struct tt_source *);
+ * The symbols are in `memory`: the source may be closed.  0, or an error that the source then
+ * has noted. */
+int tt_elf_read(struct tt_elf *, struct tt_source *, const struct tt_memory *);
 /* Returns the function that contains an address; if none does, the first one after it
  * with `next`, else NULL. */
 const struct tt_elf_function *tt_elf_find(const struct tt_elf *, uint64_t, int next);

@@ -54,15 +54,6 @@ const struct tt_format *const tt_formats[] = {
 };
 /* clang-format on */
 
-char tt_head_first(const char *head, size_t size)
-{
-    size_t at = 0;
-
-    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
-        at++;
-    return at < size ? head[at] : '\0';
-}
-
 const struct tt_format *tt_format_find(const char *name)
 {
     for (size_t i = 0; tt_formats[i]; i++)

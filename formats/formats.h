@@ -66,7 +66,14 @@ static inline int tt_head_has(const char *head, size_t size, const char *text)
 {
     return memmem(head, size, text, strlen(text)) != NULL;
 }
-char tt_head_first(const char *head, size_t size);
+static inline char tt_head_first(const char *head, size_t size)
+{
+    size_t at = 0;
+
+    while (at < size && head[at] && strchr(" \t\r\n", head[at]))
+        at++;
+    return at < size ? head[at] : '\0';
+}
 static inline enum tt_match tt_match_if(int is_sure)
 {
     return is_sure ? TT_MATCH_YES : TT_MATCH_NO;

@@ -248,7 +248,7 @@ static int read_program(struct gmon *g)
         return tt_source_fail_at(g->s, 0,
                                  "what its functions are called is in the program's "
                                  "own file: --executable PROGRAM");
-    error = tt_elf_read(&g->elf, program);
+    error = tt_elf_read(&g->elf, program, g->s->memory);
     if (error)
         (void)tt_source_fail_at(g->s, 0, "its program: %s", program->error);
     tt_source_close(program);

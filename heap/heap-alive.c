@@ -34,10 +34,10 @@ enum {
 };
 
 static struct {
-    _Alignas(64) uint64_t room;           /* that a shard need not tell; read by all */
-    _Alignas(64) uint32_t lock;           /* of the sums, and of the rest here */
-    uint32_t threads, threads_bits, next; /* bits: more than 2^bits are not there */
-    struct tt_space_record *space;        /* of the recording; NULL: no room */
+    _Alignas(64) uint64_t room;         /* that a shard need not tell; read by all */
+    _Alignas(64) uint32_t lock;         /* of the sums, and of the rest here */
+    uint32_t threads, shard_bits, next; /* bits: 2^bits shards have sites at most */
+    struct tt_space_record *space;      /* of the recording; NULL: no room */
     /* Of a series, under the lock of shard 0: */
     uint32_t events;
     uint64_t now; /* when the clock was last read: ticks since the recording began */
@@ -59,7 +59,7 @@ static struct shard {
 /* Under the lock of all. */
 static void set_room(uint64_t most)
 {
-    const uint64_t room = alive.threads < 2 ? 0 : most >> PRECISION >> alive.threads_bits;
+    const uint64_t room = alive.threads < 2 ? 0 : most >> PRECISION >> alive.shard_bits;
 
     if (room != alive.room)
         __atomic_store_n(&alive.room, room, __ATOMIC_RELAXED);
@@ -108,9 +108,9 @@ static int count_threads(struct tt_space_record *r, int more)
     const uint64_t before = alive.room;
 
     alive.threads += alive.threads || more > 0 ? (uint32_t)more : 0;
-    alive.threads_bits = 0;
-    while (alive.threads >> alive.threads_bits && 1u << alive.threads_bits < SHARDS)
-        alive.threads_bits++;
+    alive.shard_bits = 0;
+    while (alive.next >> alive.shard_bits && 1u << alive.shard_bits < SHARDS)
+        alive.shard_bits++;
     set_room(r->most);
     return alive.room < before;
 }
@@ -147,7 +147,7 @@ void tt_alive_settle(const struct tt_recording *r)
         if (!tt_brief_try(&shard[i].lock))
             continue;
         if (tt_brief_try(&alive.lock)) {
-            if (alive.recording == r && alive.space)
+            if (alive.recording == r && alive.space && (shard[i].live || shard[i].clock))
                 tell(&shard[i], alive.space);
             tt_brief_unlock(&alive.lock);
         }
@@ -367,7 +367,7 @@ void tt_alive_forked(int threads)
 {
     alive.lock = 0;
     alive.threads = (uint32_t)threads;
-    alive.threads_bits = 1;
+    alive.shard_bits = 1;
     alive.room = 0;
     alive.recording = NULL;
     alive.space = NULL;

@@ -35,7 +35,7 @@ static void *map(const struct mapping *m, const struct tt_caller *caller)
                        m->flags,    m->fd,         m->offset};
     void *p = (void *)tt_call_system(SYS_mmap, a); /* MAP_FAILED is -1 */
 
-    if (m->protection & PROT_EXEC && m->fd >= 0)
+    if (m->protection & PROT_EXEC && !(m->flags & MAP_ANONYMOUS))
         note_code(p, m);
     if (&tt_preload_collector && tt_preload_collector.mapped && p != MAP_FAILED)
         tt_preload_collector.mapped(p, m->size, caller);

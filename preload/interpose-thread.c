@@ -6,6 +6,7 @@
 
 #include "graft.h"
 #include "next-function.h"
+#include "node.h"
 #include "preload.h"
 #include "strand.h"
 
@@ -49,6 +50,7 @@ static struct beginning *prepare(struct beginning b)
     struct beginning *kept;
 
     tt_preload_start();
+    tt_preload_node_has_read();
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return NULL;
     kept = malloc(sizeof *kept);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* node.c - names of the functions that Node compiles.
  *
- * Node's compiler, V8, writes /tmp/perf-PID.map if it is asked to: with $NODE_OPTIONS, which
- * Node reads in main.  Its interpreter is one function for all functions of a script; with
- * the other option, each function has a copy.
+ * Node's compiler, V8, writes them into /tmp/perf-PID.map if a flag asks for it.  Its interpreter
+ * is one function for all functions of a script; with the other flag, each has a copy.  Node
+ * reads flags from $NODE_OPTIONS in main, before it makes its first thread.  Then the
+ * variable has its former value again: scripts, workers and children do not see ours.
  *
  * V8 ends the program if it cannot make the file, and follows links.  So the file is made
- * here, and must be this user's.  Children inherit $NODE_OPTIONS; $TALLYTREE_NODE says that it
- * is ours. */
+ * here, and must be this user's. */
 #include "node.h"
 
 #include <fcntl.h>
@@ -20,18 +20,19 @@
 
 #include "layout.h"
 
-/* Programs that contain Node export these, Node's binary or its library. */
+/* Node's program or its library exports these. */
 extern void node_module_register(void *) __attribute__((weak));
 extern const char *v8_version(void) __asm__("_ZN2v82V810GetVersionEv")
     __attribute__((weak));
 
-static const char added[] = "--perf-basic-prof --interpreted-frames-native-stack";
+/* Without "only-functions", V8 writes another file, into the working directory. */
+static const char flags[] =
+    "--perf-basic-prof-only-functions --interpreted-frames-native-stack";
 
-static char text[96];
+static char *before; /* the value of $NODE_OPTIONS */
+static int is_set;   /* now it has our flags, too */
 
-const char *tt_preload_node(void) { return text; }
-
-/* Of Node 14 to 24.  Others may not know these options, and end. */
+/* Of Node 14.6 to 24.  Others have not been looked at. */
 static int is_known(const char *version)
 {
     unsigned major = 0, minor = 0;
@@ -40,25 +41,6 @@ static int is_known(const char *version)
            major <= 13;
 }
 
-/* A snapshot of a program can only be read with the options with which it was made. */
-static int has_snapshot(void)
-{
-    char words[4096];
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    const ssize_t n = fd >= 0 ? read(fd, words, sizeof words - 1) : -1;
-    int has = 0;
-
-    if (fd >= 0)
-        close(fd);
-    if (n < 0)
-        return 1;
-    words[n] = '\0';
-    for (const char *w = words; w < words + n && !has; w += strlen(w) + 1)
-        has = strstr(w, "-snapshot") != NULL;
-    return has;
-}
-
-/* Not of a program that contains Node and has options of another kind. */
 static int is_node(void)
 {
     char path[4096];
@@ -74,8 +56,26 @@ static int is_node(void)
     return base && (strcmp(base, "/node") == 0 || strcmp(base, "/nodejs") == 0);
 }
 
-/* One that was left by a process with the same number is used, if it is this user's. */
-static int make_file(void)
+static int has_option(const char *part)
+{
+    const char *options = getenv("NODE_OPTIONS");
+    char words[4096];
+    int fd, has = options && strstr(options, part);
+    ssize_t n;
+
+    if (has || (fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC)) < 0)
+        return 1;
+    n = read(fd, words, sizeof words - 1);
+    close(fd);
+    words[n > 0 ? n : 0] = '\0';
+    for (const char *w = words; w < words + n && !has; w += strlen(w) + 1)
+        has = strstr(w, part) != NULL;
+    return has || n >= (ssize_t)sizeof words - 1;
+}
+
+/* The inode of the file; 0: it cannot be this user's.  One that was left by a process with the
+ * same number is used again. */
+static uint64_t make_file(void)
 {
     char path[40];
     struct stat s;
@@ -88,7 +88,7 @@ static int make_file(void)
     is = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
          s.st_nlink == 1;
     close(fd);
-    return is;
+    return is ? s.st_ino : 0;
 }
 
 /* A program that may write only small files gets a signal when a file grows. */
@@ -99,55 +99,57 @@ static int may_write(void)
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
 }
 
-/* NULL: it can be asked for names. */
-static const char *obstacle(void)
+static int set_flags(void)
 {
-    if (!is_known(v8_version()))
-        return "its options are not known";
-    if (has_snapshot())
-        return "a snapshot needs its own options";
-    if (!may_write())
-        return "the size of its files is limited";
-    return make_file() ? NULL : "its file in /tmp cannot be written";
-}
-
-static void set(const char *options)
-{
+    const char *options = getenv("NODE_OPTIONS");
     char *all = NULL;
 
-    if (options && asprintf(&all, "%s %s", options, added) < 0)
-        return;
-    (void)setenv("NODE_OPTIONS", all ? all : added, 1);
-    (void)setenv("TALLYTREE_NODE", "1", 1);
+    before = options ? strdup(options) : NULL;
+    is_set = (!options || before) &&
+             asprintf(&all, "%s%s%s", options ? options : "", options ? " " : "",
+                      flags) >= 0 &&
+             setenv("NODE_OPTIONS", all, 1) == 0;
     free(all);
+    return is_set;
 }
 
-/* As it was before a parent of this process has set it. */
-static void take_back(char *options)
+void tt_preload_node_has_read(void)
 {
-    char *at = options ? strstr(options, added) : NULL;
-
-    if (at && at == options)
+    if (!is_set)
+        return;
+    is_set = 0;
+    if (before)
+        (void)setenv("NODE_OPTIONS", before, 1);
+    else
         (void)unsetenv("NODE_OPTIONS");
-    else if (at)
-        at[-1] = '\0'; /* ours are at the end */
-    (void)unsetenv("TALLYTREE_NODE");
+    free(before);
 }
 
-void tt_preload_name_node(int is_wanted)
+/* Returns why V8 is not asked; NULL: it is. */
+static const char *ask(uint64_t *file)
 {
-    char *options = getenv("NODE_OPTIONS");
-    const int is_ours = getenv("TALLYTREE_NODE") != NULL;
+    if (!is_known(v8_version()))
+        return "this version is not supported";
+    if (has_option("--perf-"))
+        return "its options name its functions";
+    if (has_option("-snapshot"))
+        return "a snapshot needs its own flags";
+    if (!may_write())
+        return "the size of files is limited";
+    if (!(*file = make_file()))
+        return "its file in /tmp cannot be made";
+    return set_flags() ? NULL : "there is no memory";
+}
+
+uint64_t tt_preload_name_node(char *text, size_t size)
+{
+    uint64_t file = 0;
     const char *why;
 
-    if (!is_node() || (options && !is_ours && strstr(options, "--perf-")))
-        return; /* or the user reads the file */
-    why = is_wanted ? obstacle() : "";
-    if (why && is_ours)
-        take_back(options);
-    if (!why && !is_ours)
-        set(options);
-    if (is_wanted)
-        (void)snprintf(text, sizeof text, "node, V8 %.24s, %s%s", v8_version(),
-                       why ? "not shown: " : TT_NODE_NAMED, why ? why : "");
+    if (!is_node())
+        return 0;
+    why = ask(&file);
+    (void)snprintf(text, size, "node, V8 %.20s%s%s", v8_version(),
+                   why ? ", not shown: " : "", why ? why : "");
+    return file;
 }

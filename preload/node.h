@@ -3,11 +3,14 @@
 #ifndef TT_NODE_H
 #define TT_NODE_H
 
-/* If this program is Node: sets $NODE_OPTIONS so that it writes the names of its functions
- * into a file, or takes that back.  Before main, when the recording has begun. */
-void tt_preload_name_node(int is_wanted);
+#include <stddef.h>
+#include <stdint.h>
 
-/* For the header, what has been done.  "": nothing. */
-const char *tt_preload_node(void);
+/* If this program is Node: makes it write the names of its functions into a file.  Returns
+ * its inode, or 0.  Sets the text for the header, or leaves it.  Before main. */
+uint64_t tt_preload_name_node(char *text, size_t size);
+
+/* The program makes a thread. */
+void tt_preload_node_has_read(void);
 
 #endif

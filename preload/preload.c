@@ -14,7 +14,6 @@
  *      TALLYTREE_MAPS    mappings of the program count as such events
  *      TALLYTREE_SEED    of the random choice of events, to repeat it
  *      TALLYTREE_INTERPRETERS  "none": their functions are not shown
- *      TALLYTREE_NODE    NODE_OPTIONS has options of ours
  *      TALLYTREE_LINES   lines of an interpreter's functions are shown, too
  *      TALLYTREE_SOURCE  how samples are taken, for the header */
 #include "preload.h"
@@ -56,6 +55,7 @@ static struct {
     uint64_t cpu;     /* CPU time of the process when it began, ns */
     int interpreters; /* they are looked for */
     int sanitizer;    /* present, so its allocator is not intercepted */
+    char node[90];    /* for the header, if it is that */
     void (*exit)(int);
 } preload;
 
@@ -95,9 +95,9 @@ static void say_interpreters(void)
                                    sizeof h->interpreters - length, "%s%s%s%s",
                                    length ? "; " : "", i->name,
                                    i->off ? ", not shown: " : "", i->off ? i->off : "");
-    if (*tt_preload_node() && length < sizeof h->interpreters)
+    if (*preload.node && length < sizeof h->interpreters)
         (void)snprintf(h->interpreters + length, sizeof h->interpreters - length, "%s%s",
-                       length ? "; " : "", tt_preload_node());
+                       length ? "; " : "", preload.node);
 }
 
 static int has_shown_one(void)
@@ -395,10 +395,16 @@ TT_INTERPOSE _Noreturn void interposed_exit_too(int status) { EXIT(status); }
 
 static __attribute__((constructor)) void construct(void)
 {
+    uint64_t file;
+
     tt_preload_start();
-    tt_preload_name_node(tt_preload_is_here() && preload.interpreters);
-    if (tt_preload_is_here() && *tt_preload_node())
+    if (!tt_preload_is_here() || !preload.interpreters)
+        return;
+    file = tt_preload_name_node(preload.node, sizeof preload.node);
+    if (*preload.node) {
+        tt_recording->header->names_file = file;
         say_interpreters();
+    }
 }
 
 /* A child that no fork handler has seen leaves the recording to its parent. */

@@ -460,15 +460,14 @@ struct tt_header {
     uint64_t log_bits;     /* of its entries, for a cell */
     uint64_t log_lost;     /* ticks of samples that found no room in it */
     uint64_t lost_stacks;  /* of waits and wakings, that the system had no room for */
-    uint64_t reserved[11];
+    uint64_t names_file;   /* inode of TT_PERF_MAP if it is written for us; or 0 */
+    uint64_t reserved[10];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */
 };
 
-/* Node has these in `interpreters` if it writes names for us into this file, by its number. */
-#define TT_NODE_NAMED "named by NODE_OPTIONS"
-#define TT_PERF_MAP "/tmp/perf-%llu.map"
+#define TT_PERF_MAP "/tmp/perf-%llu.map" /* of a process: names of compiled code */
 
 enum { TT_SLOW_ROWS = 170 };
 struct tt_slow_row {        /* of the subtree of a slow activation, parents first */

@@ -40,7 +40,8 @@ int main(int count, char **word)
 END
 gcc -O1 -g -w -o burn burn.c || exit
 ./burn account & burner=$!
-trap 'kill -KILL "$burner" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
+viewer=
+trap 'kill -KILL "$burner" $viewer 2>/dev/null; wait; rm -rf "$tmp"' EXIT
 patiently test -s account
 kill -STOP "$burner"
 if ! tallytree record -p $burner --duration 0.1 -o first.tt 2>err; then
@@ -221,17 +222,21 @@ follows()
     local result=$?
     kill $viewer
     wait $viewer 2>/dev/null
+    viewer=
     return $result
 }
 if command -v curl >/dev/null; then
     try "a viewer of the folder shows new profiles as they are written, up to the last one" follows
     kill -STOP "$burner"
+    with_curl=1
 else
+    with_curl=
     skip "a viewer of the folder shows new profiles as they are written, up to the last one" "there is no curl"
 fi
 unchanged()
 {
     local address
+    rm -f address
     tallytree view V >address 2>&1 & viewer=$!
     patiently grep -q "^http.*/$" address || return
     address=$(grep "^http" address)
@@ -239,9 +244,14 @@ unchanged()
     local result=$?
     kill $viewer
     wait $viewer 2>/dev/null
+    viewer=
     return $result
 }
-! command -v curl >/dev/null || try "without a recorder the folder is as any other one" unchanged
+if [ "$with_curl" ]; then
+    try "without a recorder the folder is as any other one" unchanged
+else
+    skip "without a recorder the folder is as any other one" "there is no curl"
+fi
 
 # ── kill -9 ──────────────────────────────────────────────────────────────────────────
 # At any moment, the recorder alone or all its processes.  While it was ready and alive, each
@@ -301,7 +311,7 @@ kill -STOP "$burner"
 # ── A full disk ──────────────────────────────────────────────────────────────────────
 mkdir full
 if unshare -m true 2>/dev/null && [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=6M none full 2>/dev/null; then
-    trap 'kill -KILL "$burner" 2>/dev/null; umount full; wait; rm -rf "$tmp"' EXIT
+    trap 'kill -KILL "$burner" $viewer 2>/dev/null; umount full; wait; rm -rf "$tmp"' EXIT
     kill -CONT "$burner"
     start full/D
     sleep 2

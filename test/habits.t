@@ -176,12 +176,12 @@ ends()
     tallytree record -o e.tt -p $a,$b 2>err & recorder=$!
     # shellcheck disable=SC2317 # called by patiently
     watches() { readlink /proc/"$recorder"/fd/* 2>/dev/null | grep pidfd || ! kill -0 "$recorder" 2>/dev/null; }
-    patiently watches
+    patiently watches || { kill $a $b $recorder; return 1; }
     kill $a
     sleep 0.5
     kill -0 $recorder || { kill $b; cat err; return 1; }
     kill $b
-    wait $recorder || { cat err; return 1; }
+    reap $recorder || { cat err; return 1; }
 }
 where_perf "the recording ends with the last of them" ends
 nobody() { tallytree record -p $$,999999999 2>err; [ $? = 125 ] && grep 999999999 err; }

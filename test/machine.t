@@ -215,9 +215,9 @@ looks() { ls -A room/.tallytree-top.*.live/machine.*; }
 is_left_clean() { [ -z "$(ls -A room)" ]; }
 tops()
 {
-    TMPDIR=$PWD/room tallytree top -a -n 3 -i 0.5 --csv --select "/^alpha_spin$/" "$@" >out 2>err || { cat err; return 1; }
+    TMPDIR=$PWD/room tallytree top -a -n 3 -i 1 --csv --select "/^alpha_spin$/" "$@" >out 2>err || { cat err; return 1; }
     cat err
-    python3 - <<'END'
+    python3 - <<'END' || return
 import csv
 looks = []
 for row in csv.reader(open('out')):
@@ -236,12 +236,16 @@ END
 ends_by()
 {
     TMPDIR=$PWD/room tallytree top -a -i 0.2 >out 2>err & local top=$!
-    patiently looks || return
-    kill "-$1" $top
-    reap $top 2>/dev/null
+    pids+=($top)
+    patiently looks && kill "-$1" $top && patiently is_gone $top || { kill -KILL $top; return 1; }
+    wait $top 2>/dev/null
     patiently is_left_clean
 }
-goes_unread() { TMPDIR=$PWD/room timeout 60 tallytree top -a -i 0.2 | head -n 1 && patiently is_left_clean; }
+goes_unread()
+{
+    TMPDIR=$PWD/room timeout -k 5 300 tallytree top -a -i 0.2 2>err | head -n 1 >out
+    [ "${PIPESTATUS[0]}" -lt 124 ] && [ -s out ] && patiently is_left_clean
+}
 on_screen()
 {
     TERM=xterm TMPDIR=$PWD/room python3 "$here/terminal.py" 'see machine  running[^\n]*\n.*now/?.*alpha_spin$' \
@@ -251,7 +255,7 @@ on_screen()
 try "top -a shows functions of the machine as they run" tops
 try "and their callers, and its threads, on the screen" on_screen
 for name in INT TERM HUP KILL; do try "what it has recorded is gone after SIG$name" ends_by $name; done
-try "and when nobody reads what it prints" goes_unread
+try "and when its reader ends" goes_unread
 killed_recorder()
 {
     TMPDIR=$PWD/room tallytree top -a -i 0.2 >out 2>err & local top=$!

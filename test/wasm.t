@@ -6,7 +6,7 @@
 
 # Recordings are read where they are written, on machines with addresses of 64 bits, and
 # traces by the runtime; a browser packs and unpacks by itself.
-sources=(formats/*.c)
+sources=(base/pool.c formats/*.c)
 for not in chrome events formats inflate pack perfdata perfdata-packed unpack; do
     sources=("${sources[@]/formats\/$not.c/}")
 done

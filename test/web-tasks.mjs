@@ -48,7 +48,7 @@ await run(async () => {
   };
 
   const page = await view(file, overview);
-  await counted("who calls X, and how much?", page, async () => {
+  await counted("which functions call X, and how much?", page, async () => {
     await find(page);
     const rows = await cells(page, "Callers: what would be saved without their calls");
     is(rows.map((r) => [r.name, digits(r.figures[1])]).sort(), [["parse", String(30 * MS)], ["print", String(10 * MS)]], "its callers have their figures");
@@ -56,7 +56,7 @@ await run(async () => {
 
   await page.goto(page.url().replace(/#.*/, overview));
   await settled(page);
-  await counted("hottest line of Y?", page, async () => {
+  await counted("which line of Y is the hottest?", page, async () => {
     await find(page);
     const rows = await cells(page, "Callees: what it called");
     is([rows[0].name, digits(rows[0].figures[1])], [line(5), String(26 * MS)], "its hottest line is the first of its lines");
