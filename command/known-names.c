@@ -74,7 +74,7 @@ static uint32_t add_address(struct tt_known_names *k, const struct tt_question *
         memcpy(text + module, q->id, id);
         *a = (struct address){text, text + module, q->address, (uint32_t)q->whole,
                               0,    NULL};
-        return number;
+        return number; /* cppcheck-suppress memleak; the address has the text */
     }
     k->address.count -= a != NULL;
     free(text);

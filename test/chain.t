@@ -206,6 +206,7 @@ follows()
     local first address
     start V
     kill -CONT "$burner"
+    # shellcheck disable=SC2317 # called by patiently
     profiles() { [ "$(chain V | wc -l)" -ge "$1" ]; }
     patiently profiles 1 || return
     tallytree view V >address 2>&1 & viewer=$!
@@ -213,10 +214,12 @@ follows()
     address=$(grep "^http" address)
     [ "$(state live)" = true ] || return
     first=$(state version)
+    # shellcheck disable=SC2317 # called by patiently
     is_newer() { [ "$(state version)" -ge $((first + 2)) ]; }
     patiently is_newer || return
     kill -STOP "$burner"
     stop
+    # shellcheck disable=SC2317 # called by patiently
     has_ended() { [ "$(state live) $(state end)" = 'false "ended"' ]; }
     patiently has_ended && are_equal "$(viewed)" "$(used V)"
     local result=$?

@@ -210,7 +210,7 @@ try "the recorder takes half a millisecond a sample and two a process at most, a
 # Its recording is private, and goes when top does, in whatever way that ends.
 mkdir room
 ./alpha & alpha=$!
-pids+=($alpha)
+pids+=("$alpha")
 looks() { ls -A room/.tallytree-top.*.live/machine.*; }
 is_left_clean() { [ -z "$(ls -A room)" ]; }
 tops()
@@ -236,7 +236,7 @@ END
 ends_by()
 {
     TMPDIR=$PWD/room tallytree top -a -i 0.2 >out 2>err & local top=$!
-    pids+=($top)
+    pids+=("$top")
     patiently looks && kill "-$1" $top && patiently is_gone $top || { kill -KILL $top; return 1; }
     wait $top 2>/dev/null
     patiently is_left_clean

@@ -118,9 +118,8 @@ own()
     rm -f "/tmp/perf-$pid.map"
     "$tallytree" report header own.tt | grep "node, V8 .*not shown: its options name its functions" && return $is
 }
-own_by_variable() { NODE_OPTIONS=--perf-basic-prof-only-functions own; }
 try "the user's own file stays" own --perf-basic-prof-only-functions
-try "so it does if a variable asks for it" own_by_variable
+NODE_OPTIONS=--perf-basic-prof-only-functions try "so it does if a variable asks for it" own --no-warnings
 none_wanted() { "$tallytree" record --force --interpreters none -o off.tt -- node -p process.pid >pid 2>err; no_maps "$(cat pid)" && ! "$tallytree" report header off.tt | grep "node, V8"; }
 try "with --interpreters none there is none" none_wanted
 limited() { (ulimit -f 1000000; options) && "$tallytree" report header options.tt | grep "node, V8 .*not shown: the size of files is limited"; }

@@ -46,7 +46,7 @@ static struct again {
     _Atomic uint64_t start, end;            /* start == end: replaced by a later one */
     const struct tt_module *_Atomic module; /* written last */
 } again[AGAIN];
-static _Atomic uint32_t agains; /* that were begun; may be more than AGAIN */
+static _Atomic uint32_t again_begun; /* that were begun; may be more than AGAIN */
 
 uint64_t tt_modules_latest;
 
@@ -192,7 +192,7 @@ static int stays(const struct dl_phdr_info *o, int first)
 
 static uint32_t count_again(void)
 {
-    uint32_t begun = atomic_load(&agains), count = 0;
+    uint32_t begun = atomic_load(&again_begun), count = 0;
 
     for (uint32_t i = 0; i < begun && i < AGAIN; i++)
         count += atomic_load(&again[i].module) != NULL;
@@ -321,7 +321,7 @@ static const struct tt_module *module_of(int fd)
 /* What lies there now replaces what did before. */
 static void forget_again(uint64_t start, uint64_t end)
 {
-    uint32_t begun = atomic_load(&agains);
+    uint32_t begun = atomic_load(&again_begun);
 
     for (uint32_t i = 0; i < begun && i < AGAIN; i++)
         if (atomic_load(&again[i].start) < end && atomic_load(&again[i].end) > start)
@@ -335,7 +335,8 @@ static void keep_again(uint64_t start, uint64_t end, uint64_t bias,
     uint32_t i;
 
     forget_again(start, end);
-    if (atomic_load(&agains) >= AGAIN || (i = atomic_fetch_add(&agains, 1)) >= AGAIN)
+    if (atomic_load(&again_begun) >= AGAIN ||
+        (i = atomic_fetch_add(&again_begun, 1)) >= AGAIN)
         return;
     a = &again[i];
     a->bias = bias;
