@@ -112,7 +112,8 @@ static int count_threads(struct tt_space_record *r, int more)
     alive.shard_bits = 0;
     while (alive.next >> alive.shard_bits && 1u << alive.shard_bits < SHARDS)
         alive.shard_bits++;
-    set_room(r->most);
+    if (!r->part_shift) /* with a series, all is told at once, under another lock */
+        set_room(r->most);
     return alive.room < before;
 }
 
