@@ -38,6 +38,7 @@ static struct {
     _Alignas(64) uint64_t room;         /* that a shard need not tell; read by all */
     _Alignas(64) uint32_t lock;         /* of the sums, and of the rest here */
     uint32_t threads, shard_bits, next; /* bits: 2^bits shards have sites at most */
+    int has_series;                     /* all is told at once */
     struct tt_space_record *space;      /* of the recording; NULL: no room */
     /* Of a series, under the lock of shard 0: */
     uint32_t events;
@@ -112,7 +113,7 @@ static int count_threads(struct tt_space_record *r, int more)
     alive.shard_bits = 0;
     while (alive.next >> alive.shard_bits && 1u << alive.shard_bits < SHARDS)
         alive.shard_bits++;
-    if (!r->part_shift) /* with a series, all is told at once, under another lock */
+    if (!alive.has_series) /* its maximum is under another lock */
         set_room(r->most);
     return alive.room < before;
 }
@@ -169,7 +170,8 @@ static void begin_recording(struct tt_recording *r, struct tt_space_record *s)
     tt_keys_clear(&alive.bands);
     for (int i = 0; i < TT_BANDS; i++)
         alive.count[i] = 0;
-    if (s && r->options.series)
+    alive.has_series = s && r->options.series;
+    if (alive.has_series)
         tt_parts_begin(s, alive.shift);
 }
 
