@@ -235,7 +235,7 @@ END
 # ends_by SIGNAL
 ends_by()
 {
-    TMPDIR=$PWD/room tallytree top -a -i 0.2 >out 2>err & local top=$!
+    TMPDIR=$PWD/room env --default-signal tallytree top -a -i 0.2 >out 2>err & local top=$!
     pids+=("$top")
     patiently looks && kill "-$1" $top && patiently is_gone $top || { kill -KILL $top; return 1; }
     wait $top 2>/dev/null
