@@ -44,7 +44,7 @@ void tt_vector_fini(struct tt_vector *);
 /* Makes room for `more` items after the last one and counts them; they are zeroed.
  * Returns the first, or NULL, and then nothing has changed. */
 void *tt_vector_add(struct tt_vector *, size_t more);
-/* Makes room for so many items in all, which are not counted: a hint. */
+/* Makes room for `count` items in all, and counts none.  Without memory it does nothing. */
 void tt_vector_expect(struct tt_vector *, size_t count);
 /* For a vector that is read once, in order: items before this one will not be read any
  * more. */

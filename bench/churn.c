@@ -2,9 +2,9 @@
 /* churn.c PAIRS LIVE [THREADS] - objects of mixed sizes, from fifty stacks some twenty-five
  * deep.
  *
- * W4: each stack makes thirty-two objects, which take the places of older ones in a ring of
- * so many; then comes another stack.  Each thread (default: 1) makes its part of the pairs, in its
- * part of the ring.  It says on stderr what a pair of malloc and free took, in ns of the threads'
+ * W4: each stack makes thirty-two objects, then the next stack does.  They replace older ones in
+ * a ring of LIVE objects.  Each thread (default: 1) makes its part of the pairs, in its part of the
+ * ring.  It says on stderr what a pair of malloc and free took, in ns of the threads'
  * CPU time. */
 #include <pthread.h>
 #include <stdio.h>

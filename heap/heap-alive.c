@@ -3,18 +3,18 @@
  *
  *      shard 0    of sites that share a holding, and of all with a series
  *      shard 1    ── sites of thread 1 ─┐
- *      shard 2    ── sites of thread 2 ─┼── untold bytes ──▶ the sum, its maximum (maxima.c)
+ *      shard 2    ── sites of thread 2 ─┼─ pending bytes ──▶ the sum, its maximum (maxima.c)
  *        ⋮                              ┘
  *
- * A site belongs to the shard of the thread that made it, whose lock is for its holding.  A
- * shard tells the sum what it has, under the lock of all, when this is more than its part of
- * 1/512 of the maximum.  So threads seldom meet, and the more is alive, the more seldom.  In a
- * process of one thread, and with a series, each event is told at once: all figures are exact.
+ * A site belongs to the shard of the thread that made it.  The shard's lock protects its holding.
+ * A shard adds its pending bytes to the sum when they exceed its part of 1/512 of the maximum.
+ * So threads seldom wait for the lock of the sum.  In a process of one thread, and with a
+ * series, each event is added at once, and all figures are exact.
  *
  * With more threads, each holding is exact, and so are the amounts of all at the noted maximum:
- * what a thread changes after it has seen a maximum does not belong to it.  Only the choice of
- * this moment depends on what was told.  All that is untold is 1/512 of the maximum at most; so
- * the noted one, and what the holdings had then, are right to 1/256 of it. */
+ * a change after it is not part of it.  Only the choice of this moment depends on the pending
+ * bytes.  They are 1/512 of the maximum at most.  So the noted maximum, and what the holdings
+ * had then, are right to 1/256 of it. */
 #include "heap-alive.h"
 
 #include <string.h>
@@ -29,16 +29,16 @@ enum {
     SMALL = 1024,    /* bytes */
     UNTIMED = 8,     /* events */
     SHARDS = 64,
-    PRECISION = 9, /* all shards may have 1/2^this of the maximum untold */
-    LUMP = 1 << 14 /* bytes that are allocated: a shard tells them at once */
+    PRECISION = 9, /* pending in all shards: 1/2^this of the maximum */
+    LUMP = 1 << 14 /* bytes allocated: a shard adds them at once */
 };
 
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): threads share no line */
 static struct {
-    _Alignas(64) uint64_t room;         /* that a shard need not tell; read by all */
+    _Alignas(64) uint64_t room;         /* for pending bytes of a shard; read by all */
     _Alignas(64) uint32_t lock;         /* of the sums, and of the rest here */
     uint32_t threads, shard_bits, next; /* bits: 2^bits shards have sites at most */
-    int has_series;                     /* all is told at once */
+    int has_series;                     /* no bytes are pending */
     struct tt_space_record *space;      /* of the recording; NULL: no room */
     /* Of a series, under the lock of shard 0: */
     uint32_t events;
@@ -52,7 +52,7 @@ static struct {
 /* The lock of a shard is taken before that of all. */
 static struct shard {
     _Alignas(64) uint32_t lock; /* of its sites, too */
-    int64_t live;               /* not told so far: bytes */
+    int64_t live;               /* pending bytes */
     uint64_t clock;             /* the same, of those allocated */
 } shard[SHARDS];
 
@@ -104,7 +104,7 @@ static void tell_all(struct tt_space_record *r)
     }
 }
 
-/* 1: what shards have not told is more than they may now. */
+/* Returns 1 if shards may have more pending bytes than is allowed now. */
 static int count_threads(struct tt_space_record *r, int more)
 {
     const uint64_t before = alive.room;
@@ -143,7 +143,7 @@ void tt_alive_part(struct tt_space_record *r)
         tell_all(r);
 }
 
-/* What is untold by a thread in the middle of an event stays so: it may be this one. */
+/* Skips a shard whose lock is taken: perhaps by this thread. */
 void tt_alive_settle(const struct tt_recording *r)
 {
     for (uint32_t i = 0; i < SHARDS; i++) {
@@ -196,7 +196,7 @@ static struct tt_band *band_of(struct tt_recording *r, struct tt_space_record *s
     return b;
 }
 
-/* Under all locks: what is untold is of another recording. */
+/* Under all locks: pending bytes are of the former recording. */
 static void change_recording(struct tt_recording *r, struct tt_space_record *s)
 {
     for (uint32_t i = 0; i < SHARDS; i++)

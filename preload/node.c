@@ -130,8 +130,6 @@ static const char *ask(uint64_t *file)
 {
     if (!is_known(v8_version()))
         return "this version is not supported";
-    if (has_option("--perf-"))
-        return "its options name its functions";
     if (has_option("-snapshot"))
         return "a snapshot needs its own flags";
     if (!may_write())
@@ -148,7 +146,7 @@ uint64_t tt_preload_name_node(char *text, size_t size)
 
     if (!is_node())
         return 0;
-    why = ask(&file);
+    why = has_option("--perf-") ? NULL : ask(&file); /* or its user has asked */
     (void)snprintf(text, size, "node, V8 %.20s%s%s", v8_version(),
                    why ? ", not shown: " : "", why ? why : "");
     return file;

@@ -19,7 +19,7 @@ struct tt_order;
 void tt_builder_sample(struct tt_builder *, uint32_t metric, uint32_t context,
                        uint64_t time, uint64_t weight, uint64_t ran);
 
-/* So many samples will follow, at most: room is made at once. */
+/* Makes room for `count` more samples. */
 void tt_builder_expect_samples(struct tt_builder *, size_t count);
 
 /* Adds a row as it is; TT_NONE as its context: it is none.  Takes the samples of a metric from

@@ -69,8 +69,7 @@ static uint64_t drops_at(const unsigned char *wanted, uint32_t context,
 }
 
 /* What is on paths through the wanted blocks, as the filter `select` keeps it: the sum of
- * their outermost contexts.  What is below these is passed over, so that this takes 20 ms of
- * millions of contexts. */
+ * their outermost contexts.  Skips what is below these. */
 static uint64_t sum_paths(const struct tt_metric_view *l, const unsigned char *wanted)
 {
     const struct tt_arc_calls *drop = l->drop.count ? l->drop.item : NULL;
