@@ -203,7 +203,8 @@ known_flags()
     local command layout
     for command in $(commands); do tallytree --complete "$command" --; done
     for layout in fble ghc mlworks ocr tdk; do tallytree --complete report "$layout" --; done
-    printf -- '--%s\n' name version help no-as-needed interpreted-frames-native-stack perf-basic-prof perf-prof
+    printf -- '--%s\n' name version help no-as-needed interpreted-frames-native-stack perf-basic-prof \
+        perf-basic-prof-only-functions perf-prof
 }
 
 named_flags()
