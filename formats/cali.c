@@ -307,19 +307,23 @@ static int enter(struct cali *x, uint32_t index, uint32_t *context)
     return *context == TT_NONE ? tt_source_no_memory(x->s) : 0;
 }
 
-/* Takes the rank and the thread of a record from its values, and then its figures. */
+/* Takes the rank, the thread and the time of a record from its values, and then its
+ * figures. */
 static int take_values(struct cali *x, const struct list *attr, const struct list *data,
                        uint32_t context)
 {
     uint32_t rank = TT_NONE, thread = TT_NONE;
     int error = 0;
 
+    x->shared.time = UINT64_MAX;
     for (size_t i = 0; !error && i < attr->count; i++) {
-        const struct tt_caliper_column *c = column_of(x, attr->value[i], &error);
+        struct tt_caliper_column *c = column_of(x, attr->value[i], &error);
         if (c && c->kind == TT_CALIPER_RANK)
             rank = tt_caliper_number(data->value[i]);
         else if (c && c->kind == TT_CALIPER_THREAD)
             thread = tt_caliper_number(data->value[i]);
+        else if (c && c->kind == TT_CALIPER_TIME)
+            error = tt_caliper_time(&x->shared, c, data->value[i]);
     }
     if (!error && (rank != x->shared.rank || thread != x->shared.thread))
         error = tt_caliper_strand(&x->shared, rank, thread);

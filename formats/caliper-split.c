@@ -264,30 +264,42 @@ static int take_keys(struct split *x, struct tt_json *j, uint32_t *context)
     return error;
 }
 
+/* Takes the figures of a row, or its time. */
+static int take_figures(struct split *x, uint32_t context, enum tt_caliper_kind kind)
+{
+    const struct cell *cell = x->cell.item;
+    int e = 0;
+
+    for (size_t i = 0; e == 0 && i < x->cell.count; i++) {
+        struct column *c = column_at(x, i);
+        const char *text = text_at(x, cell[i].text);
+        if (!c->is_value || cell[i].kind != TT_JSON_NUMBER)
+            continue;
+        if (!c->is_known) /* a column of texts has no figures */
+            c->figure = tt_caliper_column(&x->shared, text_at(x, c->name),
+                                          text_at(x, c->unit));
+        c->is_known = 1;
+        if (c->figure.kind == kind)
+            e = kind == TT_CALIPER_TIME
+                    ? tt_caliper_time(&x->shared, &c->figure, text)
+                    : tt_caliper_add(&x->shared, &c->figure, context, text);
+    }
+    return e;
+}
+
 static int read_rows(struct split *x, struct tt_json *j)
 {
     size_t kept = x->text.count;
     int e = tt_json_array(j);
 
     while (e > 0 && (e = tt_json_item(j)) > 0) {
-        const struct cell *cell;
         uint32_t context = TT_BUILDER_ROOT;
         x->text.count = kept;
+        x->shared.time = UINT64_MAX;
         e = read_cells(x, j);
         e = e < 0 ? e : take_keys(x, j, &context);
-        cell = x->cell.item;
-        for (size_t i = 0; e == 0 && i < x->cell.count; i++) {
-            struct column *c = column_at(x, i);
-            if (!c->is_value || cell[i].kind != TT_JSON_NUMBER)
-                continue;
-            if (!c->is_known) /* a column of texts has no figures */
-                c->figure = tt_caliper_column(&x->shared, text_at(x, c->name),
-                                              text_at(x, c->unit));
-            c->is_known = 1;
-            if (c->figure.kind == TT_CALIPER_METRIC)
-                e = tt_caliper_add(&x->shared, &c->figure, context,
-                                   text_at(x, cell[i].text));
-        }
+        e = e < 0 ? e : take_figures(x, context, TT_CALIPER_TIME);
+        e = e < 0 ? e : take_figures(x, context, TT_CALIPER_METRIC);
         e = e < 0 ? e : 1;
     }
     return e;

@@ -8,6 +8,7 @@
 
 #include "frames.h"
 #include "json-reader.h"
+#include "samples.h"
 
 struct figure {
     uint32_t context, metric, rank, thread;
@@ -16,7 +17,8 @@ struct figure {
 
 void tt_caliper_init(struct tt_caliper *x, struct tt_source *s, struct tt_builder *b)
 {
-    *x = (struct tt_caliper){.s = s, .b = b, .rank = TT_NONE, .thread = TT_NONE};
+    *x = (struct tt_caliper){
+        .s = s, .b = b, .rank = TT_NONE, .thread = TT_NONE, .time = UINT64_MAX};
     tt_pairs_init(&x->figure, s->memory);
     tt_pairs_init(&x->has_self, s->memory);
     tt_vector_init(&x->inclusive, s->memory, sizeof(struct figure));
@@ -62,6 +64,9 @@ static int take_out(char *name, const char *word)
     return at != NULL;
 }
 
+/* "time.offset.ns": the time since the run began. */
+static int is_moment(const char *name) { return strncmp(name, "time.offset", 11) == 0; }
+
 enum { SECONDS = 9, MICROSECONDS = 3 };
 
 /* Returns how many decimal digits a unit's time has below it; -1: it is not time.
@@ -79,7 +84,7 @@ static int time_shift(const char *name, const char *unit, int *is_guess)
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (strcmp(unit, units[i].unit) == 0)
             return units[i].shift;
-    if (*unit || !strstr(name, "duration"))
+    if (*unit || !(strstr(name, "duration") || is_moment(name)))
         return -1;
     if (end - name > 3 && strcmp(end - 3, ".ns") == 0)
         return 0;
@@ -119,6 +124,11 @@ struct tt_caliper_column tt_caliper_column(struct tt_caliper *x, const char *nam
     char own[200];
     int is_new;
 
+    if (is_moment(name)) {
+        c.kind = TT_CALIPER_TIME;
+        c.shift = time_shift(name, unit, &c.is_guess);
+        return c.shift < 0 ? (struct tt_caliper_column){0} : c;
+    }
     if (tt_caliper_whose(name) || !adds_up(name) || strchr(unit, '%'))
         return (struct tt_caliper_column){.kind = tt_caliper_whose(name)};
     (void)snprintf(own, sizeof own, "%s", name);
@@ -127,6 +137,7 @@ struct tt_caliper_column tt_caliper_column(struct tt_caliper *x, const char *nam
     c.shift = time_shift(name, unit, &c.is_guess);
     c.metric = tt_builder_metric(x->b, own, c.shift < 0 ? unit : "ns",
                                  c.shift < 0 ? 0 : TT_METRIC_TIME);
+    c.is_time = c.shift >= 0;
     c.shift = c.shift < 0 ? 0 : c.shift;
     if (!c.is_inclusive)
         (void)tt_pairs_get(&x->has_self, c.metric, 0, &is_new);
@@ -188,23 +199,41 @@ static int add_inclusive(struct tt_caliper *x, uint32_t metric, uint32_t context
     return 0;
 }
 
+static int take_number(struct tt_caliper *x, struct tt_caliper_column *c,
+                       const char *value, int64_t *n)
+{
+    if (c->is_guess)
+        decide_unit(c, value);
+    if (!tt_decimal(value, c->shift, n))
+        return tt_source_fail(x->s, "'%.40s' is no number, or too large", value);
+    return *n < 0 ? tt_source_fail(x->s, "a figure is below 0") : 0;
+}
+
+int tt_caliper_time(struct tt_caliper *x, struct tt_caliper_column *c, const char *value)
+{
+    int64_t n;
+    int error = take_number(x, c, value, &n);
+
+    if (!error)
+        x->time = (uint64_t)n;
+    return error;
+}
+
 int tt_caliper_add(struct tt_caliper *x, struct tt_caliper_column *c, uint32_t context,
                    const char *value)
 {
     uint32_t parent;
     int64_t n;
-    int error;
+    int error = take_number(x, c, value, &n);
 
-    if (c->is_guess)
-        decide_unit(c, value);
-    if (!tt_decimal(value, c->shift, &n))
-        return tt_source_fail(x->s, "'%.40s' is no number, or too large", value);
-    if (n < 0)
-        return tt_source_fail(x->s, "a figure is below 0");
+    if (error)
+        return error;
     if (__builtin_add_overflow(c->total, (uint64_t)n, &c->total) || c->total > INT64_MAX)
         return tt_source_fail(x->s, TT_TOO_MUCH);
     if (!c->is_inclusive) {
         tt_builder_add(x->b, TT_ROLE_SELF, context, c->metric, (uint64_t)n);
+        if (c->is_time && x->time != UINT64_MAX)
+            tt_builder_sample(x->b, c->metric, context, x->time, (uint64_t)n, 0);
         return 0;
     }
     error = add_inclusive(x, c->metric, context, n);

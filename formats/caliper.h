@@ -17,11 +17,12 @@ enum tt_caliper_kind {
     TT_CALIPER_METRIC,
     TT_CALIPER_RANK,
     TT_CALIPER_THREAD,
+    TT_CALIPER_TIME, /* of a trace: when the record was made */
 };
 
 struct tt_caliper_column {
     enum tt_caliper_kind kind;
-    int is_inclusive;
+    int is_inclusive, is_time;
     int is_guess;    /* the first value that is not 0 decides the unit */
     int shift;       /* digits after the decimal point that count: "sec" becomes ns */
     uint32_t metric; /* of self */
@@ -36,6 +37,7 @@ struct tt_caliper {
     struct tt_vector inclusive; /* struct figure: the self part so far */
     struct tt_vector parent;    /* uint32_t of each context */
     uint32_t rank, thread;      /* of the figures that follow; TT_NONE: unknown */
+    uint64_t time;              /* of the figures that follow, ns; UINT64_MAX: unknown */
 };
 
 void tt_caliper_init(struct tt_caliper *, struct tt_source *, struct tt_builder *);
@@ -50,6 +52,8 @@ uint32_t tt_caliper_context(struct tt_caliper *, uint32_t parent, const char *na
 /* The figures that follow are of this rank and thread; TT_NONE: unknown.  0, or an error,
  * noted. */
 int tt_caliper_strand(struct tt_caliper *, uint32_t rank, uint32_t thread);
+/* The figures that follow are of this time, a value of such a column. */
+int tt_caliper_time(struct tt_caliper *, struct tt_caliper_column *, const char *value);
 /* Adds a figure, given as text, to a context. */
 int tt_caliper_add(struct tt_caliper *, struct tt_caliper_column *, uint32_t context,
                    const char *value);

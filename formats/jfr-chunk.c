@@ -537,7 +537,7 @@ static int read_head(struct tt_jfr *j, const unsigned char *head, uint64_t *meta
     uint64_t major = big(head + 4, 2), size = big(head + 8, 8);
 
     *metadata = big(head + 24, 8);
-    j->ticks = big(head + 56, 8);
+    j->clock = (struct tt_ticks){big(head + 32, 8), big(head + 48, 8), big(head + 56, 8)};
     if (memcmp(head, "FLR\0", 4) != 0)
         return tt_jfr_wrong(j, 0, "a chunk does not begin here");
     if (major != 2)
@@ -550,7 +550,7 @@ static int read_head(struct tt_jfr *j, const unsigned char *head, uint64_t *meta
         return tt_jfr_wrong(j, 8,
                             "the chunk was not finished: 'jfr' has no end of it either");
     if (size < HEAD || size >= UINT32_MAX || *metadata < HEAD || *metadata >= size ||
-        !j->ticks)
+        !j->clock.rate)
         return tt_jfr_wrong(j, 8, "the head of the chunk is damaged");
     j->size = (size_t)size;
     return 0;

@@ -11,6 +11,7 @@
 
 #include "formats.h"
 #include "frames.h"
+#include "samples.h"
 
 enum weight {
     NO_WEIGHT,
@@ -24,28 +25,28 @@ static const struct kind {
     const char *event, *count, *amount; /* metrics */
     const char *field;                  /* what it adds up */
     enum weight weight;
-    int is_live;
+    enum { EVENT, SAMPLE, LIVE } what; /* SAMPLE: has a place in time */
 } kinds[] = {
-    {"jdk.ExecutionSample", "samples", NULL, NULL, NO_WEIGHT, 0},
-    {"jdk.NativeMethodSample", "native samples", NULL, NULL, NO_WEIGHT, 0},
-    {"jdk.CPUTimeSample", "CPU-time samples", NULL, NULL, NO_WEIGHT, 0},
-    {"profiler.WallClockSample", "wall samples", NULL, "samples", NUMBER, 0},
-    {"jdk.ObjectAllocationSample", "allocation samples", "bytes", "weight", BYTES, 0},
-    {"jdk.ObjectAllocationInNewTLAB", "TLABs", "TLAB bytes", "tlabSize", BYTES, 0},
+    {"jdk.ExecutionSample", "samples", NULL, NULL, NO_WEIGHT, SAMPLE},
+    {"jdk.NativeMethodSample", "native samples", NULL, NULL, NO_WEIGHT, EVENT},
+    {"jdk.CPUTimeSample", "CPU-time samples", NULL, NULL, NO_WEIGHT, SAMPLE},
+    {"profiler.WallClockSample", "wall samples", NULL, "samples", NUMBER, SAMPLE},
+    {"jdk.ObjectAllocationSample", "allocation samples", "bytes", "weight", BYTES, EVENT},
+    {"jdk.ObjectAllocationInNewTLAB", "TLABs", "TLAB bytes", "tlabSize", BYTES, EVENT},
     {"jdk.ObjectAllocationOutsideTLAB", "allocations outside TLABs",
-     "bytes outside TLABs", "allocationSize", BYTES, 0},
-    {"profiler.LiveObject", "live number", "live bytes", "allocationSize", BYTES, 1},
-    {"profiler.Malloc", "mallocs", "malloc bytes", "size", BYTES, 0},
-    {"jdk.JavaMonitorEnter", "contentions", "delay", "duration", TICKS, 0},
-    {"jdk.JavaMonitorWait", "waits", "wait time", "duration", TICKS, 0},
-    {"jdk.ThreadPark", "parks", "park time", "duration", TICKS, 0},
-    {"jdk.ThreadSleep", "sleeps", "sleep time", "duration", TICKS, 0},
-    {"jdk.SocketRead", "socket reads", "socket read time", "duration", TICKS, 0},
-    {"jdk.SocketWrite", "socket writes", "socket write time", "duration", TICKS, 0},
-    {"jdk.FileRead", "file reads", "file read time", "duration", TICKS, 0},
-    {"jdk.FileWrite", "file writes", "file write time", "duration", TICKS, 0},
-    {"jdk.FileForce", "file syncs", "file sync time", "duration", TICKS, 0},
-    {"jdk.JavaExceptionThrow", "exceptions", NULL, NULL, NO_WEIGHT, 0},
+     "bytes outside TLABs", "allocationSize", BYTES, EVENT},
+    {"profiler.LiveObject", "live number", "live bytes", "allocationSize", BYTES, LIVE},
+    {"profiler.Malloc", "mallocs", "malloc bytes", "size", BYTES, EVENT},
+    {"jdk.JavaMonitorEnter", "contentions", "delay", "duration", TICKS, EVENT},
+    {"jdk.JavaMonitorWait", "waits", "wait time", "duration", TICKS, EVENT},
+    {"jdk.ThreadPark", "parks", "park time", "duration", TICKS, EVENT},
+    {"jdk.ThreadSleep", "sleeps", "sleep time", "duration", TICKS, EVENT},
+    {"jdk.SocketRead", "socket reads", "socket read time", "duration", TICKS, EVENT},
+    {"jdk.SocketWrite", "socket writes", "socket write time", "duration", TICKS, EVENT},
+    {"jdk.FileRead", "file reads", "file read time", "duration", TICKS, EVENT},
+    {"jdk.FileWrite", "file writes", "file write time", "duration", TICKS, EVENT},
+    {"jdk.FileForce", "file syncs", "file sync time", "duration", TICKS, EVENT},
+    {"jdk.JavaExceptionThrow", "exceptions", NULL, NULL, NO_WEIGHT, EVENT},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -268,7 +269,7 @@ static int switch_thread(struct reading *r, const struct tt_jfr_field *f, size_t
 struct event {
     const struct tt_jfr_field *stack, *thread, *class;
     size_t stack_at, thread_at, class_at;
-    uint64_t amount;
+    uint64_t amount, ticks; /* ticks: when it began */
 };
 
 static int is_number(const struct tt_jfr *j, const struct tt_jfr_field *f)
@@ -299,6 +300,8 @@ static int read_event(struct reading *r, uint32_t class, const struct kind *k, s
             e->thread = f, e->thread_at = here;
         else if (strcmp(name, "objectClass") == 0)
             e->class = f, e->class_at = here;
+        else if (strcmp(name, "startTime") == 0 && is_number(&r->j, f))
+            error = tt_jfr_number(&r->j, &here, &e->ticks);
         else if (k->field && strcmp(name, k->field) == 0 && is_number(&r->j, f))
             error = tt_jfr_number(&r->j, &here, &e->amount);
     }
@@ -371,12 +374,16 @@ static int take_event(struct reading *r, uint32_t class, size_t kind, size_t at)
         error = context_of(r, e.stack, e.stack_at, &context);
     if (!error && context == TT_NONE)
         return tt_source_no_memory(r->j.s);
-    if (!error && k->weight == BYTES && !k->is_live && e.class)
+    if (!error && k->weight == BYTES && k->what != LIVE && e.class)
         error = add_space(r, &e, context);
     if (k->weight == TICKS) {
-        __uint128_t ns = (__uint128_t)e.amount * 1000000000 / r->j.ticks;
+        __uint128_t ns = (__uint128_t)e.amount * 1000000000 / r->j.clock.rate;
         e.amount = ns < INT64_MAX ? (uint64_t)ns : 0; /* it has no duration */
     }
+    if (!error && k->what == SAMPLE)
+        tt_builder_sample(r->b, r->metric[0][kind], context,
+                          tt_ticks_time(&r->j.clock, e.ticks),
+                          k->weight == NUMBER ? e.amount : 1, 0);
     error = error ? error : add(r, 0, kind, context, k->weight == NUMBER ? e.amount : 1);
     return error || !k->amount ? error : add(r, 1, kind, context, e.amount);
 }
@@ -409,10 +416,10 @@ static void make_metrics(struct reading *r, size_t kind)
 
     if (r->seen[kind]++)
         return;
-    if (k->is_live)
+    if (k->what == LIVE)
         flags |= TT_METRIC_PEAK;
     r->metric[0][kind] = tt_builder_metric(r->b, k->count, "",
-                                           k->is_live ? TT_METRIC_PEAK : 0);
+                                           k->what == LIVE ? TT_METRIC_PEAK : 0);
     if (k->amount)
         r->metric[1][kind] = tt_builder_metric(r->b, k->amount, unit, flags);
 }

@@ -33,7 +33,7 @@ struct tt_jfr {
     const unsigned char *bytes; /* the chunk; valid until the next one */
     size_t size;
     uint64_t start;                        /* where the chunk is in the file */
-    uint64_t ticks;                        /* per second */
+    struct tt_ticks clock;                 /* from the chunk's beginning on */
     struct tt_pairs classes;               /* by id: index + 1 */
     struct tt_vector class, field, string; /* string: size_t, of `text` */
     struct tt_vector text;                 /* char: the metadata's strings */

@@ -7,6 +7,7 @@
 #include "nettrace.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { NOTHING = 1, BEGIN = 5, END = 6 }; /* tags of objects */
 enum { HEAD = 32, TRACE = 48 };
@@ -85,7 +86,7 @@ static void read_short(const struct tt_nettrace *n, struct tt_nettrace_cursor *c
         e->thread = tt_nettrace_take_varied(c);
     if (flags & STACK)
         e->stack = (uint32_t)tt_nettrace_take_varied(c);
-    (void)tt_nettrace_take_varied(c); /* the time */
+    e->ticks += tt_nettrace_take_varied(c);
     if (n->is_six && flags & LABELS)
         (void)tt_nettrace_take_varied(c);
     if (!n->is_six && flags & ID)
@@ -106,8 +107,8 @@ static void read_long(const struct tt_nettrace *n, struct tt_nettrace_cursor *c,
     e->capturer = tt_nettrace_take(c, 8);
     tt_nettrace_pass(c, 4); /* the processor */
     e->stack = (uint32_t)tt_nettrace_take(c, 4);
-    tt_nettrace_pass(c,
-                     8 + (n->is_six ? 4 : 2 * GUID)); /* the time; labels, or two ids */
+    e->ticks = tt_nettrace_take(c, 8);
+    tt_nettrace_pass(c, n->is_six ? 4 : 2 * GUID); /* labels, or two ids */
     e->size = (size_t)tt_nettrace_take(c, 4);
 }
 
@@ -247,13 +248,37 @@ static int read_block(struct tt_nettrace *n, enum kind kind,
     return kind == UNKNOWN ? 0 : tt_nettrace_read_events(n, c, calls);
 }
 
+/* A time has eight numbers of two bytes: year, month, day of the week, day, hour, minute,
+ * second, ms. */
+void tt_nettrace_read_clock(struct tt_nettrace *n, struct tt_nettrace_cursor *c)
+{
+    struct tm tm = {0};
+    uint64_t ms;
+    time_t seconds;
+
+    tm.tm_year = (int)tt_nettrace_take(c, 2) - 1900;
+    tm.tm_mon = (int)tt_nettrace_take(c, 2) - 1;
+    tm.tm_wday = (int)tt_nettrace_take(c, 2);
+    tm.tm_mday = (int)tt_nettrace_take(c, 2);
+    tm.tm_hour = (int)tt_nettrace_take(c, 2);
+    tm.tm_min = (int)tt_nettrace_take(c, 2);
+    tm.tm_sec = (int)tt_nettrace_take(c, 2);
+    ms = tt_nettrace_take(c, 2);
+    seconds = timegm(&tm);
+    n->clock.began = seconds > 0 ? ((uint64_t)seconds * 1000 + ms) * 1000000 : 0;
+    n->clock.first = tt_nettrace_take(c, 8);
+    n->clock.rate = tt_nettrace_take(c, 8);
+}
+
 /* The first object describes the run: the size of an address, and the process. */
 static int read_trace(struct tt_nettrace *n)
 {
     const char *at = n->bytes + n->at;
+    struct tt_nettrace_cursor c = {at, n->bytes + n->size, 0};
 
     if (n->size - n->at < TRACE + 1 || at[TRACE] != END)
         return wrong(n, "what describes the trace is damaged");
+    tt_nettrace_read_clock(n, &c);
     n->pointer = (int)tt_number_at(at + 32, 4);
     n->process = tt_number_at(at + 36, 4);
     n->at += TRACE + 1;

@@ -148,8 +148,7 @@ static int read_trace(struct tt_nettrace *n, struct tt_nettrace_cursor c)
     static const char process[] = "ProcessId";
     uint64_t pairs;
 
-    tt_nettrace_pass(&c, 16 + 8); /* when it began */
-    n->ticks = tt_nettrace_take(&c, 8);
+    tt_nettrace_read_clock(n, &c);
     n->pointer = (int)tt_nettrace_take(&c, 4);
     pairs = tt_nettrace_take(&c, 4);
     while (!c.is_bad && pairs--) {
@@ -198,7 +197,7 @@ int tt_nettrace_walk_six(struct tt_nettrace *n, const struct tt_nettrace_calls *
     int error = 0;
 
     n->is_cut = 0;
-    n->ticks = 0;
+    n->clock.rate = 0;
     for (n->at = HEAD; !error;) {
         size_t size;
         enum kind kind;
@@ -215,7 +214,7 @@ int tt_nettrace_walk_six(struct tt_nettrace *n, const struct tt_nettrace_calls *
             n->is_cut = 1;
             break;
         }
-        if (!n->ticks && kind != OF_TRACE && !n->pointer)
+        if (!n->clock.rate && kind != OF_TRACE && !n->pointer)
             return wrong(n, "there is nothing that describes the trace");
         error = read_block(n, kind, size, calls);
         n->at += size;

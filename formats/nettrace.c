@@ -15,6 +15,7 @@
 
 #include "formats.h"
 #include "frames.h"
+#include "samples.h"
 
 enum what {
     NONE,
@@ -86,6 +87,7 @@ struct weighed {
     uint32_t metric;
     uint64_t ticks; /* of the clock in a second; 0: the weight is no time */
     uint64_t total;
+    int is_cpu;
 };
 
 struct thread {
@@ -165,7 +167,8 @@ static int add_weighed(struct reading *r, const struct tt_nettrace_description *
                    d->name.at);
     if (!to)
         return no_memory(r);
-    to->ticks = is_off ? r->file.ticks : 0;
+    to->is_cpu = is_cpu;
+    to->ticks = is_off ? r->file.clock.rate : 0;
     to->metric = tt_builder_metric(r->b,
                                    is_cpu   ? metrics[SAMPLES].name
                                    : is_off ? "off-CPU"
@@ -306,15 +309,25 @@ static int context_of(struct reading *r, uint64_t pid, uint32_t number, uint32_t
 
 /* ── Figures ──────────────────────────────────────────────────────────────────────── */
 
+static uint32_t metric_of(const struct reading *r, enum metric m)
+{
+    return tt_builder_metric(r->b, metrics[m].name, metrics[m].unit, metrics[m].flags);
+}
+
 static int add(struct reading *r, uint32_t context, enum metric m, uint64_t amount)
 {
     if (__builtin_add_overflow(r->total[m], amount, &r->total[m]))
         return tt_source_fail_at(r->s, r->file.at, TT_TOO_MUCH);
-    tt_builder_add(
-        r->b, TT_ROLE_SELF, context,
-        tt_builder_metric(r->b, metrics[m].name, metrics[m].unit, metrics[m].flags),
-        amount);
+    tt_builder_add(r->b, TT_ROLE_SELF, context, metric_of(r, m), amount);
     return 0;
+}
+
+static void add_time(struct reading *r, uint32_t context, uint32_t metric,
+                     const struct tt_nettrace_event *e, uint64_t weight)
+{
+    if (r->file.clock.rate)
+        tt_builder_sample(r->b, metric, context, tt_ticks_time(&r->file.clock, e->ticks),
+                          weight, 0);
 }
 
 static int add_allocation(struct reading *r, uint32_t context,
@@ -353,7 +366,7 @@ static int add_wait(struct reading *r, uint32_t context, struct tt_nettrace_payl
 
 /* In ns, if they are ticks of the clock. */
 static int add_weight(struct reading *r, uint32_t context, struct weighed *w,
-                      struct tt_nettrace_payload p)
+                      const struct tt_nettrace_event *e, struct tt_nettrace_payload p)
 {
     const unsigned __int128 ns = 1000000000, most = UINT64_MAX;
     unsigned __int128 weight = tt_nettrace_varied(&p);
@@ -363,8 +376,18 @@ static int add_weight(struct reading *r, uint32_t context, struct weighed *w,
     if (weight > most || __builtin_add_overflow(w->total, (uint64_t)weight, &w->total))
         return tt_source_fail_at(r->s, r->file.at, TT_TOO_MUCH);
     tt_builder_add(r->b, TT_ROLE_SELF, context, w->metric, (uint64_t)weight);
+    if (w->is_cpu)
+        add_time(r, context, w->metric, e, (uint64_t)weight);
     r->has_weights |= weight != 0;
     return 0;
+}
+
+static int add_sample(struct reading *r, uint32_t context,
+                      const struct tt_nettrace_event *e, int is_managed)
+{
+    if (is_managed)
+        add_time(r, context, metric_of(r, SAMPLES), e, 1);
+    return add(r, context, is_managed ? SAMPLES : EXTERNAL, 1);
 }
 
 static int add_event(struct reading *r, uint32_t what, const struct tt_nettrace_event *e)
@@ -388,10 +411,9 @@ static int add_event(struct reading *r, uint32_t what, const struct tt_nettrace_
         return no_memory(r);
     if (what >= WEIGHED)
         return add_weight(r, context, (struct weighed *)r->weighed.item + what - WEIGHED,
-                          p);
+                          e, p);
     if (what == SAMPLE)
-        return add(r, context,
-                   tt_nettrace_number(&p, 4) == IN_MANAGED_CODE ? SAMPLES : EXTERNAL, 1);
+        return add_sample(r, context, e, tt_nettrace_number(&p, 4) == IN_MANAGED_CODE);
     if (what == ALLOCATION)
         return add_allocation(r, context, p);
     return what == WAIT ? add_wait(r, context, p) : add(r, context, EXCEPTIONS, 1);

@@ -17,6 +17,7 @@ struct tt_nettrace_event {
     uint32_t kind, sequence,
         stack;                 /* kind: the number of its description; 0: it is one */
     uint64_t thread, capturer; /* capturer: the thread that wrote it */
+    uint64_t ticks;
     const char *payload;
     size_t size;
 };
@@ -43,8 +44,9 @@ struct tt_nettrace {
     size_t size, at;
     int pointer; /* bytes of an address */
     int is_six;
-    uint64_t process, ticks; /* ticks: of the clock in a second, in version 6 */
-    int is_cut;              /* the file ends within a block */
+    uint64_t process;
+    struct tt_ticks clock;
+    int is_cut; /* the file ends within a block */
 };
 
 /* What is done with what the blocks have.  They return 0, or an error, noted. */
@@ -74,6 +76,9 @@ int tt_nettrace_read_events(struct tt_nettrace *, struct tt_nettrace_cursor,
                             const struct tt_nettrace_calls *);
 int tt_nettrace_read_stacks(struct tt_nettrace *, struct tt_nettrace_cursor,
                             const struct tt_nettrace_calls *);
+
+/* Reads when the run began, and the clock. */
+void tt_nettrace_read_clock(struct tt_nettrace *, struct tt_nettrace_cursor *);
 
 /* Walks over all blocks.  0, or an error, noted. */
 int tt_nettrace_walk(struct tt_nettrace *, const struct tt_nettrace_calls *);

@@ -12,6 +12,7 @@
 #include "frames.h"
 #include "otlp-json.h"
 #include "pprof.h"
+#include "samples.h"
 
 enum { TABLES = 8, MOST_METRICS = 64 };
 
@@ -173,35 +174,15 @@ static int add_location(struct otlp_read *o, uint64_t i)
     return error || lines ? error : add_address(o, mapping, location[2], module);
 }
 
-/* Returns the next of repeated numbers, which may be packed or not.  1: there is one. */
-static int next_number(struct tt_wire *m, struct tt_wire *packed, uint32_t field,
-                       uint64_t *number)
-{
-    struct tt_wire_field f;
-
-    while (packed->at == packed->end) {
-        int more = tt_wire_next(m, &f);
-        if (more <= 0)
-            return more;
-        if (f.number != field)
-            continue;
-        *number = f.value;
-        if (f.wire != TT_WIRE_BYTES)
-            return 1;
-        *packed = f.inside;
-    }
-    return tt_wire_varint(packed, number) ? 1 : -1;
-}
-
 static int make_context(struct otlp_read *o, struct tt_wire stack, uint32_t *context)
 {
-    struct tt_wire packed = {NULL, NULL};
+    struct tt_wire_numbers locations = {stack, 1, TT_WIRE_VARINT, {NULL, NULL}};
     uint64_t location = 0;
     int more, error = 0;
 
     o->block.count = 0;
-    while (!error && (more = next_number(&stack, &packed, 1, &location)) != 0)
-        error = more < 0 ? damaged(o, &stack) : add_location(o, location);
+    while (!error && (more = tt_wire_next_number(&locations, &location)) != 0)
+        error = more < 0 ? damaged(o, &locations.message) : add_location(o, location);
     *context = TT_BUILDER_ROOT;
     for (size_t i = o->block.count; !error && i--;)
         *context = tt_builder_context(o->b, *context,
@@ -229,35 +210,61 @@ static int context_of(struct otlp_read *o, const struct tt_wire *sample, uint64_
 
 /* ── Profiles ─────────────────────────────────────────────────────────────────────── */
 
-/* Adds up the values of a sample; without values, it counts once for each timestamp. */
-static int amount_of(struct otlp_read *o, struct tt_wire m, uint64_t *amount)
+/* A metric of a profile; `unit`: what its values are multiplied by. */
+struct measure {
+    uint32_t metric;
+    uint64_t unit;
+    int is_timed; /* its samples have places in time */
+};
+
+/* The values of a sample: their sum, how many they are, and how many times it has.  Without
+ * values, it counts once for each time. */
+struct amount {
+    uint64_t sum, values, times;
+};
+
+static int amount_of(struct otlp_read *o, struct tt_wire m, struct amount *a)
 {
-    struct tt_wire packed = {NULL, NULL}, all = m;
-    struct tt_wire_field f;
-    uint64_t value, values = 0, times = 0;
+    struct tt_wire_numbers values = {m, TT_OTLP_VALUES, TT_WIRE_VARINT, {NULL, NULL}},
+                           times = {m, TT_OTLP_TIMES, TT_WIRE_64, {NULL, NULL}};
+    uint64_t n;
     int more;
 
-    *amount = 0;
-    while ((more = next_number(&m, &packed, TT_OTLP_VALUES, &value)) > 0) {
-        if (value >> 63)
-            return wrong(o, &all, "a value is below 0");
-        if (__builtin_add_overflow(*amount, value, amount))
-            return wrong(o, &all, TT_TOO_MUCH);
-        values++;
+    *a = (struct amount){0, 0, 0};
+    for (; (more = tt_wire_next_number(&values, &n)) > 0; a->values++) {
+        if (n >> 63)
+            return wrong(o, &m, "a value is below 0");
+        if (__builtin_add_overflow(a->sum, n, &a->sum))
+            return wrong(o, &m, TT_TOO_MUCH);
     }
-    while (more >= 0 && (more = tt_wire_next(&all, &f)) > 0)
-        if (f.number == TT_OTLP_TIMES)
-            times += f.wire == TT_WIRE_BYTES ? (uint64_t)(f.inside.end - f.inside.at) / 8
-                                             : 1;
-    if (!values)
-        *amount = times;
-    return more < 0 ? damaged(o, &m) : 0;
+    while (more >= 0 && (more = tt_wire_next_number(&times, &n)) > 0)
+        a->times++;
+    if (!a->values)
+        a->sum = a->times;
+    return more < 0 ? damaged(o, &times.message) : 0;
 }
 
-static int take_sample(struct otlp_read *o, struct tt_wire m, uint32_t metric,
-                       uint64_t times)
+/* Each value of a sample is of one time; or else it is not known which is. */
+static void add_times(struct otlp_read *o, struct tt_wire m, const struct measure *to,
+                      const struct amount *a, uint32_t context)
 {
-    uint64_t number[2], amount = 0;
+    struct tt_wire_numbers values = {m, TT_OTLP_VALUES, TT_WIRE_VARINT, {NULL, NULL}},
+                           times = {m, TT_OTLP_TIMES, TT_WIRE_64, {NULL, NULL}};
+    uint64_t time, value = 1;
+
+    if (!to->is_timed || (a->values && a->values != a->times))
+        return;
+    while (tt_wire_next_number(&times, &time) > 0) {
+        if (a->values)
+            (void)tt_wire_next_number(&values, &value);
+        tt_builder_sample(o->b, to->metric, context, time, value * to->unit, 0);
+    }
+}
+
+static int take_sample(struct otlp_read *o, struct tt_wire m, const struct measure *to)
+{
+    uint64_t number[2], all;
+    struct amount amount;
     uint32_t context;
     int error;
 
@@ -266,17 +273,17 @@ static int take_sample(struct otlp_read *o, struct tt_wire m, uint32_t metric,
     error = error ? error : amount_of(o, m, &amount);
     if (error)
         return error;
-    if (__builtin_mul_overflow(amount, times, &amount) ||
-        __builtin_add_overflow(o->sum[metric], amount, &o->sum[metric]))
+    if (__builtin_mul_overflow(amount.sum, to->unit, &all) ||
+        __builtin_add_overflow(o->sum[to->metric], all, &o->sum[to->metric]))
         return wrong(o, &m, TT_TOO_MUCH);
-    if (amount)
-        tt_builder_add(o->b, TT_ROLE_SELF, context, metric, amount);
+    if (all)
+        tt_builder_add(o->b, TT_ROLE_SELF, context, to->metric, all);
+    add_times(o, m, to, &amount, context);
     return 0;
 }
 
 /* Makes the metric of a profile from its type. */
-static int make_metric(struct otlp_read *o, struct tt_wire type, uint32_t *metric,
-                       uint64_t *times)
+static int make_metric(struct otlp_read *o, struct tt_wire type, struct measure *made)
 {
     uint64_t number[3];
     size_t name, unit;
@@ -292,15 +299,17 @@ static int make_metric(struct otlp_read *o, struct tt_wire type, uint32_t *metri
         return error;
     ours = text_at(o, unit);
     called = *text_at(o, name) ? text_at(o, name) : "value";
-    *times = tt_pprof_read_unit(&ours);
+    made->unit = tt_pprof_read_unit(&ours);
     if (strcmp(ours, "ns") == 0 && strcmp(called, "delay") != 0)
         flags = TT_METRIC_TIME;
     if (strcmp(ours, "bytes") == 0)
         flags = TT_METRIC_SPACE;
     if (strcmp(called, "calls") == 0 && !*ours)
         flags = TT_METRIC_CALLS;
-    *metric = tt_builder_metric(o->b, called, ours, flags);
-    if (*metric >= MOST_METRICS)
+    made->metric = tt_builder_metric(o->b, called, ours, flags);
+    made->is_timed = flags == TT_METRIC_TIME ||
+                     (!*ours && strcmp(called, "samples") == 0);
+    if (made->metric >= MOST_METRICS)
         return wrong(o, &type, "there are too many types of samples");
     return 0;
 }
@@ -309,17 +318,16 @@ static int take_profile(struct otlp_read *o, struct tt_wire m)
 {
     struct tt_wire all = m, type = {(const unsigned char *)"", NULL};
     struct tt_wire_field f;
-    uint32_t metric = 0;
-    uint64_t times = 1;
+    struct measure measure = {0, 1, 0};
     int more, error;
 
     while ((more = tt_wire_next(&m, &f)) > 0)
         if (f.number == TT_OTLP_TYPE && f.wire == TT_WIRE_BYTES)
             type = f.inside;
-    error = more < 0 ? damaged(o, &m) : make_metric(o, type, &metric, &times);
+    error = more < 0 ? damaged(o, &m) : make_metric(o, type, &measure);
     while (!error && tt_wire_next(&all, &f) > 0)
         if (f.number == TT_OTLP_SAMPLES && f.wire == TT_WIRE_BYTES)
-            error = take_sample(o, f.inside, metric, times);
+            error = take_sample(o, f.inside, &measure);
     return error;
 }
 

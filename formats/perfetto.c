@@ -18,10 +18,12 @@
 #include "formats.h"
 #include "heap-figures.h"
 #include "perfdata.h"
+#include "samples.h"
 
 enum {
     PACKET = 1, /* of the trace */
     PROCESSES = 2,
+    TIME = 8,
     SEQUENCE = 10,
     TABLES = 12,
     FLAGS = 13,
@@ -41,6 +43,7 @@ enum { MOST_EVENTS = 64, PERF_DEFAULTS = 12, IS_CLEARED = 1 };
 struct sequence {
     uint64_t state, heap_state; /* of its numbers, and of those within heaps */
     uint64_t process, thread;   /* that Chrome samples */
+    uint64_t time;              /* of Chrome's last sample, us; 0: not known */
     uint32_t event;             /* of perf, + 1; 0: it was not said */
     int heap_goes_on;
 };
@@ -276,8 +279,9 @@ static uint32_t metric_of(struct perfetto *x, uint32_t number)
     return e->metric;
 }
 
+/* `time`: ns, of the trace's clock; 0: not known. */
 static int add_sample(struct perfetto *x, const struct sequence *q, uint64_t stack,
-                      uint32_t event)
+                      uint32_t event, uint64_t time)
 {
     uint32_t node, context;
 
@@ -288,33 +292,35 @@ static int add_sample(struct perfetto *x, const struct sequence *q, uint64_t sta
         return 0;
     }
     tt_builder_add(x->b, TT_ROLE_SELF, context, metric_of(x, event), 1);
+    if (time && event == x->first)
+        tt_builder_sample(x->b, metric_of(x, event), context, time, 1, 0);
     x->samples++;
     return 0;
 }
 
-static int take_streamed(struct perfetto *x, struct tt_wire m, const struct sequence *q)
+/* Stacks, and for each the time since the one before. */
+static int take_streamed(struct perfetto *x, struct tt_wire m, struct sequence *q)
 {
-    struct tt_wire_field f = {0};
-    uint64_t stack;
+    struct tt_wire_numbers stacks = {m, 1, TT_WIRE_VARINT, {NULL, NULL}},
+                           times = {m, 2, TT_WIRE_VARINT, {NULL, NULL}};
+    uint64_t stack, since;
     int more, error = take_strand(x, q->process, q->thread, NULL);
 
-    while (!error && (more = tt_wire_next(&m, &f)) != 0) {
-        struct tt_wire packed = f.inside;
+    while (!error && (more = tt_wire_next_number(&stacks, &stack)) != 0) {
         if (more < 0)
             return wrong(x, "a packet of samples is damaged");
-        if (f.number != 1)
-            continue;
-        if (f.wire == TT_WIRE_VARINT)
-            error = add_sample(x, q, f.value, event_of(x, "stacks by time"));
-        else if (f.wire == TT_WIRE_BYTES)
-            while (!error && tt_wire_varint(&packed, &stack))
-                error = add_sample(x, q, stack, event_of(x, "stacks by time"));
+        if (tt_wire_next_number(&times, &since) <= 0)
+            q->time = 0;
+        else if (q->time)
+            q->time += since; /* which may be less than 0 */
+        error = add_sample(x, q, stack, event_of(x, "stacks by time"), q->time * 1000);
     }
     return error;
 }
 
 /* Of those that were skipped, what was not asked for is not lost. */
-static int take_perf(struct perfetto *x, struct tt_wire m, const struct sequence *q)
+static int take_perf(struct perfetto *x, struct tt_wire m, const struct sequence *q,
+                     uint64_t time)
 {
     enum { NOT_IN_SCOPE = 4 };
     uint64_t process = 0, thread = 0, stack = 0, lost = 0, skipped = 0;
@@ -354,7 +360,7 @@ static int take_perf(struct perfetto *x, struct tt_wire m, const struct sequence
     error = take_strand(x, process, thread, NULL);
     return error ? error
                  : add_sample(x, q, stack,
-                              q->event ? q->event - 1 : event_of(x, "cpu-clock"));
+                              q->event ? q->event - 1 : event_of(x, "cpu-clock"), time);
 }
 
 /* ── Heaps ────────────────────────────────────────────────────────────────────────── */
@@ -562,7 +568,7 @@ static int add_figures(struct perfetto *x)
 
 /* The fields of a packet that are of interest. */
 struct packet {
-    uint64_t sequence;
+    uint64_t sequence, time;
     int is_cleared;
     struct tt_wire tables, defaults, thread, payload;
     uint32_t kind; /* the field of the payload; 0: none */
@@ -577,6 +583,8 @@ static int take_packet(struct perfetto *x, struct tt_wire m, struct packet *p)
     while ((more = tt_wire_next(&m, &f)) > 0) {
         if (f.number == SEQUENCE)
             p->sequence = f.value;
+        else if (f.number == TIME)
+            p->time = f.value;
         else if (f.number == FLAGS || f.number == CLEARED)
             p->is_cleared |= (f.value & IS_CLEARED) != 0;
         else if (f.wire != TT_WIRE_BYTES)
@@ -608,7 +616,7 @@ static struct sequence *sequence_of(struct perfetto *x, const struct packet *p)
     return q;
 }
 
-/* The thread that Chrome's samples of this sequence are of. */
+/* The thread that Chrome's samples of this sequence are of, and their first time. */
 static void take_thread(struct tt_wire m, struct sequence *q)
 {
     struct tt_wire_field f = {0};
@@ -618,6 +626,8 @@ static void take_thread(struct tt_wire m, struct sequence *q)
             q->process = f.value;
         else if (f.number == 2 && f.wire == TT_WIRE_VARINT)
             q->thread = f.value;
+        else if (f.number == 6 && f.wire == TT_WIRE_VARINT)
+            q->time = f.value;
     }
 }
 
@@ -654,7 +664,7 @@ static int read_second(struct perfetto *x, const struct packet *p)
     if (!error && p->kind == STREAMED)
         error = take_streamed(x, p->payload, q);
     else if (!error && p->kind == PERF)
-        error = take_perf(x, p->payload, q);
+        error = take_perf(x, p->payload, q, p->time);
     else if (!error && p->kind == HEAP)
         error = take_heaps(x, p->payload, q);
     return error;

@@ -13,6 +13,7 @@
 #include "formats.h"
 #include "frames.h"
 #include "pairs.h"
+#include "samples.h"
 #include "wire.h"
 
 enum { HEAD = 12, MOST_EVENTS = 64 };
@@ -269,9 +270,10 @@ static int is_clock(const char *event)
 /* Metrics have the names that perf's have: "samples" for the first event, and the event's
  * name. */
 static int add_figures(struct simpleperf *x, uint32_t context, uint64_t type,
-                       uint64_t count)
+                       uint64_t count, uint64_t time)
 {
     struct event *e;
+    uint32_t metric;
     char name[100];
 
     if (type >= (x->events ? x->events : 1))
@@ -280,19 +282,23 @@ static int add_figures(struct simpleperf *x, uint32_t context, uint64_t type,
     (void)snprintf(name, sizeof name, type ? "samples of %s" : "samples", e->name);
     e->samples = tt_builder_metric(x->b, name, "", 0);
     tt_builder_add(x->b, TT_ROLE_SELF, context, e->samples, 1);
-    if (!count || !*e->name)
-        return 0;
-    if (__builtin_add_overflow(x->total[type], count, &x->total[type]))
-        return wrong(x, TT_TOO_MUCH);
-    e->count = tt_builder_metric(x->b, e->name, is_clock(e->name) ? "ns" : "",
-                                 type ? 0 : TT_METRIC_TIME | TT_METRIC_SAMPLED);
-    tt_builder_add(x->b, TT_ROLE_SELF, context, e->count, count);
+    metric = e->samples;
+    if (count && *e->name) {
+        if (__builtin_add_overflow(x->total[type], count, &x->total[type]))
+            return wrong(x, TT_TOO_MUCH);
+        e->count = tt_builder_metric(x->b, e->name, is_clock(e->name) ? "ns" : "",
+                                     type ? 0 : TT_METRIC_TIME | TT_METRIC_SAMPLED);
+        metric = e->count;
+        tt_builder_add(x->b, TT_ROLE_SELF, context, metric, count);
+    }
+    if (!type && time) /* the first event is the main one */
+        tt_builder_sample(x->b, metric, context, time, metric == e->count ? count : 1, 0);
     return 0;
 }
 
 static int take_sample(struct simpleperf *x, struct tt_wire m)
 {
-    uint64_t thread = 0, count = 0, type = 0;
+    uint64_t time = 0, thread = 0, count = 0, type = 0;
     uint32_t context = TT_BUILDER_ROOT;
     struct tt_wire_field f;
     int more, error = 0;
@@ -301,7 +307,9 @@ static int take_sample(struct simpleperf *x, struct tt_wire m)
     while (!error && (more = tt_wire_next(&m, &f)) != 0) {
         if (more < 0)
             return wrong(x, "a sample is damaged");
-        if (f.number == 2)
+        if (f.number == 1)
+            time = f.value;
+        else if (f.number == 2)
             thread = f.value;
         else if (f.number == 3 && f.wire == TT_WIRE_BYTES)
             error = take_frame(x, f.inside);
@@ -315,7 +323,7 @@ static int take_sample(struct simpleperf *x, struct tt_wire m)
     if (context == TT_NONE)
         return tt_source_no_memory(x->s);
     error = error ? error : take_strand(x, thread);
-    return error ? error : add_figures(x, context, type, count);
+    return error ? error : add_figures(x, context, type, count, time);
 }
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */

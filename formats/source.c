@@ -188,6 +188,16 @@ void tt_source_forget(struct tt_source *s, const char *before)
     s->forgotten = at;
 }
 
+/* ── Clocks ────────────────────────────────────────────────────────────────────────── */
+
+uint64_t tt_ticks_time(const struct tt_ticks *c, uint64_t ticks)
+{
+    const uint64_t ns = 1000000000, since = ticks > c->first ? ticks - c->first : 0;
+    const unsigned __int128 time = (unsigned __int128)since * ns / c->rate + c->began;
+
+    return time < UINT64_MAX ? (uint64_t)time : UINT64_MAX;
+}
+
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
 
 int tt_take_digits(const char **at, uint64_t *number)

@@ -115,6 +115,12 @@ static inline uint64_t tt_number_at(const char *at, int size)
     return n;
 }
 
+/* A clock that counts ticks: its number at a time, which is ns since 1970. */
+struct tt_ticks {
+    uint64_t began, first, rate; /* rate: ticks a second; 0: unknown */
+};
+uint64_t tt_ticks_time(const struct tt_ticks *, uint64_t ticks); /* of a known rate */
+
 static inline int tt_is_blank(char c) { return c == ' ' || c == '\t'; }
 static inline const char *tt_skip_blanks(const char *at)
 {

@@ -2,6 +2,8 @@
 /* wire.c - messages of protocol buffers, in memory and out of it. */
 #include "wire.h"
 
+#include "source.h"
+
 void tt_message_init(struct tt_message *m, const struct tt_memory *memory, int *failed)
 {
     tt_vector_init(&m->bytes, memory, 1);
@@ -96,12 +98,36 @@ int tt_wire_next(struct tt_wire *m, struct tt_wire_field *f)
         size = f->wire == TT_WIRE_64 ? 8 : 4;
         if (size > (uint64_t)(m->end - m->at))
             return -1;
+        f->value = size == 8 ? tt_number_at((const char *)m->at, 8) : 0;
         m->at += size;
-        f->value = 0;
         return 1;
     default:
         return -1;
     }
+}
+
+int tt_wire_next_number(struct tt_wire_numbers *n, uint64_t *number)
+{
+    struct tt_wire_field f;
+
+    while (n->packed.at == n->packed.end) {
+        const int more = tt_wire_next(&n->message, &f);
+        if (more <= 0)
+            return more;
+        if (f.number != n->field)
+            continue;
+        *number = f.value;
+        if (f.wire != TT_WIRE_BYTES)
+            return 1;
+        n->packed = f.inside;
+    }
+    if (n->wire == TT_WIRE_VARINT)
+        return tt_wire_varint(&n->packed, number) ? 1 : -1;
+    if (n->packed.end - n->packed.at < 8)
+        return -1;
+    *number = tt_number_at((const char *)n->packed.at, 8);
+    n->packed.at += 8;
+    return 1;
 }
 
 /* ── To the file ──────────────────────────────────────────────────────────────────── */

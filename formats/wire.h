@@ -21,13 +21,22 @@ struct tt_wire {
 
 struct tt_wire_field {
     uint32_t number, wire;
-    uint64_t value;        /* TT_WIRE_VARINT; 0 of the fixed ones */
+    uint64_t value;        /* TT_WIRE_VARINT, TT_WIRE_64; 0 of TT_WIRE_32 */
     struct tt_wire inside; /* TT_WIRE_BYTES */
 };
 
 int tt_wire_varint(struct tt_wire *, uint64_t *value); /* 1: there is one, 0: none */
 /* 1: there is a field, 0: the message ends, -1: it is damaged. */
 int tt_wire_next(struct tt_wire *, struct tt_wire_field *);
+
+/* The numbers of a repeated field, packed or one by one; `wire`: TT_WIRE_VARINT or TT_WIRE_64. */
+struct tt_wire_numbers {
+    struct tt_wire message;
+    uint32_t field, wire;
+    struct tt_wire packed; /* at first empty */
+};
+/* 1: there is one, 0: there are no more, -1: the message is damaged. */
+int tt_wire_next_number(struct tt_wire_numbers *, uint64_t *number);
 
 struct tt_message {
     struct tt_vector bytes; /* char */

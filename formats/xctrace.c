@@ -16,6 +16,7 @@
 #include "formats.h"
 #include "frames.h"
 #include "pairs.h"
+#include "samples.h"
 
 enum kind {
     OTHER,
@@ -28,6 +29,7 @@ enum kind {
     PATH,
     WEIGHT,
     CYCLES,
+    TIME,
     THREAD,
     TID,
     PROCESS,
@@ -47,6 +49,7 @@ static const struct {
     {"path", PATH},
     {"weight", WEIGHT},
     {"cycle-weight", CYCLES},
+    {"sample-time", TIME},
     {"thread", THREAD},
     {"tid", TID},
     {"process", PROCESS},
@@ -57,16 +60,17 @@ enum { NAME = 200 };
 
 struct element { /* an open one, or one with an id */
     enum kind kind;
-    uint64_t id;     /* 0: none */
-    uint64_t number; /* WEIGHT, CYCLES, TID, PID, of THREAD its tid, of PROCESS its pid */
+    uint64_t id; /* 0: none */
+    uint64_t
+        number; /* WEIGHT, CYCLES, TIME, TID, PID, of THREAD its tid, of PROCESS its pid */
     uint64_t process;  /* THREAD: of its process */
     uint32_t what;     /* BACKTRACE: context; FRAME: block; TT_NONE: not yet */
     size_t text, more; /* in x->text: names; of FRAME its module, of THREAD its process */
     size_t file;       /* FRAME, SOURCE */
     size_t first;      /* BACKTRACE: its frames in x->frame */
-    uint64_t weight, cycles; /* ROW */
-    size_t thread;           /* ROW: index + 1 in `known` */
-    int has_weight, has_cycles, has_stack;
+    uint64_t weight, cycles, time; /* ROW; time: of the run, ns */
+    size_t thread;                 /* ROW: index + 1 in `known` */
+    int has_weight, has_cycles, has_time, has_stack;
 };
 
 struct xctrace {
@@ -225,6 +229,7 @@ static int take_strand(struct xctrace *x, const struct element *row)
 static int add_row(struct xctrace *x, const struct element *row)
 {
     struct tt_builder *b = x->b;
+    uint32_t metric;
     int error;
 
     if (!row->has_stack)
@@ -233,15 +238,18 @@ static int add_row(struct xctrace *x, const struct element *row)
     if (error)
         return error;
     x->rows++;
-    tt_builder_add(b, TT_ROLE_SELF, row->what, tt_builder_metric(b, "samples", "", 0), 1);
+    metric = tt_builder_metric(b, "samples", "", 0);
+    tt_builder_add(b, TT_ROLE_SELF, row->what, metric, 1);
     if (__builtin_add_overflow(x->time, row->weight, &x->time) ||
         __builtin_add_overflow(x->cycles, row->cycles, &x->cycles))
         return wrong(x, TT_TOO_MUCH);
-    if (row->has_weight)
-        tt_builder_add(
-            b, TT_ROLE_SELF, row->what,
-            tt_builder_metric(b, "time", "ns", TT_METRIC_TIME | TT_METRIC_SAMPLED),
-            row->weight);
+    if (row->has_weight) {
+        metric = tt_builder_metric(b, "time", "ns", TT_METRIC_TIME | TT_METRIC_SAMPLED);
+        tt_builder_add(b, TT_ROLE_SELF, row->what, metric, row->weight);
+    }
+    if (row->has_time)
+        tt_builder_sample(b, metric, row->what, row->time,
+                          row->has_weight ? row->weight : 1, 0);
     if (row->has_cycles)
         tt_builder_add(b, TT_ROLE_SELF, row->what, tt_builder_metric(b, "cycles", "", 0),
                        row->cycles);
@@ -255,7 +263,8 @@ static int deliver(struct xctrace *x, const struct element *e, size_t known)
     static const enum kind in[] = {
         [BACKTRACE] = ROW, [TAGGED] = ROW,  [FRAME] = BACKTRACE, [BINARY] = FRAME,
         [SOURCE] = FRAME,  [PATH] = SOURCE, [WEIGHT] = ROW,      [CYCLES] = ROW,
-        [THREAD] = ROW,    [TID] = THREAD,  [PROCESS] = THREAD,  [PID] = PROCESS};
+        [TIME] = ROW,      [THREAD] = ROW,  [TID] = THREAD,      [PROCESS] = THREAD,
+        [PID] = PROCESS};
     struct element *to = e->kind > ROW ? innermost(x, in[e->kind]) : NULL;
 
     if (e->kind == BACKTRACE && innermost(x, TAGGED))
@@ -286,6 +295,10 @@ static int deliver(struct xctrace *x, const struct element *e, size_t known)
     case CYCLES:
         to->cycles = e->number;
         to->has_cycles = 1;
+        break;
+    case TIME:
+        to->time = e->number;
+        to->has_time = 1;
         break;
     case THREAD:
         to->thread = known;
@@ -423,7 +436,8 @@ static int take_content(struct xctrace *x, struct element *e)
         e->text = keep_text(x, from, (size_t)(end - from));
         return e->text == SIZE_MAX ? tt_source_no_memory(x->s) : 0;
     }
-    if (e->kind == WEIGHT || e->kind == CYCLES || e->kind == TID || e->kind == PID)
+    if (e->kind == WEIGHT || e->kind == CYCLES || e->kind == TIME || e->kind == TID ||
+        e->kind == PID)
         if (!tt_take_digits(&at, &e->number))
             return wrong(x, "this is no whole number");
     return 0;

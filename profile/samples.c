@@ -251,14 +251,19 @@ static void drop_placed(struct tt_builder *b)
     b->sample.count = kept;
 }
 
+/* Numbers of samples, for profiles whose samples have no other weight. */
+static const char *const numbers[] = {"samples", "CPU-time samples", "wall samples"};
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
 static int rank_of(const struct tt_builder *b, uint32_t metric)
 {
+    enum { TIME, TICKS, OTHER, NUMBER };
     const char *name = name_of(b, metric);
 
-    return strcmp(name, "time") == 0      ? 0
-           : strcmp(name, "ticks") == 0   ? 1
-           : strcmp(name, "samples") == 0 ? 3
-                                          : 2;
+    for (int i = 0; i < NUMBERS; i++)
+        if (strcmp(name, numbers[i]) == 0)
+            return NUMBER + i;
+    return strcmp(name, "time") == 0 ? TIME : strcmp(name, "ticks") == 0 ? TICKS : OTHER;
 }
 
 /* Weights of different metrics cannot be added: samples of the preferred one are kept.  So
@@ -324,7 +329,9 @@ uint32_t tt_samples_metric(const struct tt_profile *p)
     for (uint32_t i = 0; m == TT_NONE && i < p->metrics; i++)
         if (p->metric[i].flags & TT_METRIC_TIME)
             m = i;
-    return m != TT_NONE ? m : tt_metric_find(p, "samples");
+    for (int i = 0; m == TT_NONE && i < NUMBERS; i++)
+        m = tt_metric_find(p, numbers[i]);
+    return m;
 }
 
 void tt_samples_gather(struct tt_builder *b, const struct tt_profile *p,
