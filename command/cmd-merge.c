@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd-merge.c - `tallytree merge`: merges recordings and profiles into one profile. */
 #include "command.h"
+#include "complain.h"
 #include "foreign.h"
 #include "input.h"
 #include "jobs.h"
 #include "options.h"
 #include "output.h"
+#include "ranks.h"
+#include "reading.h"
 #include "replacing.h"
 
 enum flag { OUTPUT = 1, SUMMARY, JOBS };
@@ -32,14 +35,48 @@ static int take_jobs(const struct tt_flags *f, uint64_t *jobs)
                              1, TT_JOBS_MAX, jobs);
 }
 
+static int merge(const char *out, char *const *paths, int count, unsigned how,
+                 struct tt_readers by)
+{
+    struct tt_input in;
+    int error = tt_input_merge(&in, paths, count, how, by);
+
+    if (error)
+        return TT_EXIT_FAILED;
+    error = tt_output_write(out, in.image, in.size);
+    tt_input_close(&in);
+    return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
+}
+
+/* What another rank than 0 complains of is said by rank 0, once. */
+static int merge_by_ranks(const char *out, char *const *paths, int count, unsigned how,
+                          struct tt_ranks *ranks)
+{
+    const struct tt_readers by = {.jobs = 1, .ranks = ranks};
+    char said[TT_READING_REASON] = "";
+    struct tt_complaints before;
+    struct tt_input in;
+
+    if (tt_ranks_meet(ranks, out) != 0)
+        return TT_EXIT_FAILED;
+    if (ranks->rank == 0)
+        return tt_ranks_end(ranks, merge(out, paths, count, how, by));
+    before = tt_complain_into((struct tt_complaints){said, sizeof said});
+    (void)tt_input_merge(&in, paths, count, how, by);
+    (void)tt_complain_into(before);
+    if (said[0])
+        tt_ranks_fail(ranks, said);
+    return tt_ranks_end(ranks, TT_EXIT_FAILED);
+}
+
 static int run(int argc, char **argv)
 {
     const char *out = NULL;
-    struct tt_input in;
+    struct tt_ranks ranks;
     struct tt_flags f;
     unsigned how = TT_INPUT_ANEW | TT_INPUT_UNNAMED;
     uint64_t jobs = 1;
-    int status, error, id;
+    int status, id;
 
     tt_command_flags(&tt_command_merge, &f, argc, argv);
     while ((id = tt_command_next(&tt_command_merge, &f, &status)) > 0) {
@@ -57,11 +94,10 @@ static int run(int argc, char **argv)
         return tt_command_wants(&tt_command_merge, "-o OUT");
     if (!f.count)
         return tt_command_wants(&tt_command_merge, "a recording or a profile");
-    if (tt_input_merge(&in, argv + 1, f.count, how, (unsigned)jobs) != 0)
-        return TT_EXIT_FAILED;
-    error = tt_output_write(out, in.image, in.size);
-    tt_input_close(&in);
-    return error ? TT_EXIT_FAILED : TT_EXIT_DONE;
+    if (tt_ranks_find(&ranks))
+        return merge_by_ranks(out, argv + 1, f.count, how, &ranks);
+    return merge(out, argv + 1, f.count, how,
+                 (struct tt_readers){.jobs = (unsigned)jobs});
 }
 
 const struct tt_command tt_command_merge = {
@@ -72,7 +108,8 @@ const struct tt_command tt_command_merge = {
         "Merges recordings, profiles and folders of them into one profile. Figures of\n"
         "the same context are added. The figures of each thread are kept; with\n"
         "--summary, or if there are more than 4096 threads or 100 MB of their figures,\n"
-        "only minimum, maximum and deviation are. OUT is written whole or not at all.\n",
+        "only minimum, maximum and deviation are. OUT is written whole or not at all.\n"
+        "Under mpirun or srun, each rank reads a part of the files.\n",
     .flags = merge_flags,
     .operands = "@files",
     .run = run,

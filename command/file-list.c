@@ -80,15 +80,16 @@ static int add(struct tt_file_list *l, char *path, int is_named)
 
 static int add_folder(struct tt_file_list *, const char *path, int depth);
 
-static int add_entry(struct tt_file_list *l, const char *folder, const char *name,
+/* Where the folder says that an entry is a file, it is not asked: there may be a million. */
+static int add_entry(struct tt_file_list *l, const char *folder, const struct dirent *e,
                      int depth)
 {
     char *path;
     int error;
 
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
+    if (asprintf(&path, "%s/%s", folder, e->d_name) < 0)
         return no_memory(folder);
-    if (depth > 0 || !tt_is_folder(path))
+    if (depth > 0 || e->d_type == DT_REG || !tt_is_folder(path))
         return add(l, path, 0);
     error = is_same(folder, path) ? 0 : add_folder(l, path, depth + 1);
     free(path);
@@ -110,7 +111,7 @@ static int add_entries(struct tt_file_list *l, const char *path, int depth)
         error = fail(path, "this folder is empty");
     for (int i = 0; i < count; i++) {
         if (!error && !replaced[i])
-            error = add_entry(l, path, entry[i]->d_name, depth);
+            error = add_entry(l, path, entry[i], depth);
         free(entry[i]);
     }
     free(replaced);

@@ -30,10 +30,16 @@ enum tt_input_how {
  * complaint and a fact "missing" say which and why.  Complains and returns a negative
  * error if another file cannot be read, or none can; nothing is open then. */
 int tt_input_open(struct tt_input *, char *const *paths, int count, unsigned how);
-/* The same for several, read by several processes at the same time, at most TT_JOBS_MAX; the profile
- * does not depend on their number. */
+/* The same for several, read by several processes at the same time, or by several ranks; the profile
+ * does not depend on their number.  The other ranks than 0 get an error, as rank 0 has the profile; they
+ * complain of nothing, as it does that for them. */
+struct tt_ranks;
+struct tt_readers {
+    unsigned jobs;          /* at most TT_JOBS_MAX */
+    struct tt_ranks *ranks; /* NULL: there is no other rank */
+};
 int tt_input_merge(struct tt_input *, char *const *paths, int count, unsigned how,
-                   unsigned jobs);
+                   struct tt_readers);
 void tt_input_close(struct tt_input *);
 
 struct tt_names_wanted;

@@ -187,6 +187,102 @@ try "- is standard output" cmp "$dir/all.tt" "$dir/other.tt"
 "$tallytree" merge -o "$dir/closed.tt" "$dir/all.tt" >&-
 try "a file is one where standard output is closed too" cmp "$dir/all.tt" "$dir/closed.tt"
 equal "no file is left beside the output" "$(find "$dir" -name '*.tt.*')" ""
+# ── By ranks ─────────────────────────────────────────────────────────────────────────
+# What a launcher of MPI says in the environment is all that makes a rank; mpi.t has a real one.
+# ranks N ARGS... - merges by so many; their statuses are in $status, what they say in $dir/said.
+ranks()
+{
+    local size=$1 rank pids=() pid
+    shift
+    for ((rank = 0; rank < size; rank++)); do
+        PMI_RANK=$rank PMI_SIZE=$size timeout -k 5 500 "$tallytree" merge "$@" >"$dir/out.$rank" 2>"$dir/err.$rank" &
+        pids+=($!)
+    done
+    status=
+    for pid in "${pids[@]}"; do
+        wait "$pid"
+        status+=$?
+    done
+    cat "$dir"/out.* "$dir"/err.* >"$dir/said"
+    rm "$dir"/out.* "$dir"/err.*
+}
+# same_by_ranks "N..." ARGS... - the bytes of one process, and its words, by so many ranks
+same_by_ranks()
+{
+    local size sizes=$1
+    shift
+    "$tallytree" merge -o "$dir/one.tt" "$@" 2>"$dir/said.one" || return
+    for size in $sizes; do
+        ranks "$size" -o "$dir/some.tt" "$@"
+        [[ $status =~ ^0+$ ]] && cmp "$dir/one.tt" "$dir/some.tt" && diff "$dir/said.one" "$dir/said" || return
+        rm "$dir/some.tt"
+    done
+}
+leaves_nothing() { [ ! -e "$dir/no.tt" ] && [ -z "$(find "$dir" -name '.*.ranks')" ]; }
+# fails_once TEXT FILE... - of three ranks one says what is wrong, and nothing is left.
+fails_once()
+{
+    ranks 3 -o "$dir/no.tt" "${@:2}"
+    cat "$dir/said"
+    [ "$status" = 222 ] && [ "$(wc -l <"$dir/said")" = 1 ] && grep -qE "$1" "$dir/said" && leaves_nothing
+}
+try "any number of ranks makes the same bytes" same_by_ranks "1 2 3 5 8" "$dir/folder"
+try "so they do of fewer files than ranks, and of profiles" same_by_ranks 5 "$dir/left.tt" "$dir/folder/1.rec"
+try "so they do with --summary" same_by_ranks "2 5" --summary "$dir/folder" "$dir/all.tt"
+try "and where files have a strand in common" same_by_ranks "2 3" --summary "$dir"/same?.rec
+try "and where all files are of one strand" same_by_ranks 2 --summary "$dir/same2.rec" "$dir/same3.rec"
+cp "$dir"/folder/?.rec "$dir/left"
+for i in 1 2 3 4 5 6 7 8; do echo "not a recording" >"$dir/left/wrong.$i"; done
+try "files that are left out are named as one process does it" same_by_ranks "3 5" "$dir/left"
+# Each file has fewer strands than are kept apart, and two have more.
+for i in 1 2; do
+    for k in $(seq 2100); do printf 'strand s%d.%d\npush a\ntick %d\npop\n' $i "$k" "$k"; done | "$tallytree" replay --budget 64M -o "$dir/many$i.rec"
+done
+try "too many strands are summed up by all ranks" same_by_ranks 2 "$dir"/many?.rec "$dir/folder"
+"$tallytree" merge --summary -o "$dir/other.tt" "$dir"/many?.rec "$dir/folder"
+try "which they are" cmp "$dir/one.tt" "$dir/other.tt"
+pipe()
+{
+    ranks 3 -o "$dir/some.tt" <(echo "a;b 7")
+    [ "$status" = 000 ] && "$tallytree" export --to folded "$dir/some.tt" | grep -qx "a;b 7"
+}
+try "a pipe is read by rank 0" pipe
+try "a file that one of them cannot read is told of once" fails_once "^tallytree: rank [12]: $dir/text: " "$dir/folder/1.rec" "$dir/folder/2.rec" "$dir/text"
+try "so is one that is not there" fails_once "^tallytree: .*missing: No such file" "$dir/folder" "$dir/missing"
+try "so is more than 64 bits hold" fails_once "^tallytree: $dir/half.tt: with this file the figures add up to more than 64 bits hold" "$dir/less.tt" "$dir/half.tt" "$dir/half.tt"
+other_files() # - on one of two machines
+{
+    mkdir "$dir/here" "$dir/there"
+    cp "$dir/folder/1.rec" "$dir/here"
+    cp "$dir"/folder/[12].rec "$dir/there"
+    (cd "$dir/here" && PMI_RANK=0 PMI_SIZE=2 exec "$tallytree" merge -o "$dir/no.tt" . 2>"$dir/said") & local first=$!
+    (cd "$dir/there" && PMI_RANK=1 PMI_SIZE=2 exec "$tallytree" merge -o "$dir/no.tt" . 2>"$dir/said.one")
+    [ $? = 2 ] && ! wait $first && [ ! -s "$dir/said.one" ] && cat "$dir/said" &&
+        grep -q 'finds other files than rank 1 (1, and 2 there)' "$dir/said" && leaves_nothing
+}
+try "ranks that see other files are told of" other_files
+alone()
+{
+    PMI_RANK=0 PMI_SIZE=3 TALLYTREE_MPI=limit=0.1 "$tallytree" merge -o "$dir/no.tt" "$dir/folder" 2>"$dir/said"
+    [ $? = 2 ] && cat "$dir/said" && grep -q 'PMI_SIZE is 3, but only 1 have come .*: rank 1 has not' "$dir/said" && leaves_nothing
+}
+try "who waits in vain for the others says so" alone
+# What a job that was killed has left does not disturb.
+killed()
+{
+    PMI_RANK=1 PMI_SIZE=2 "$tallytree" merge -o "$dir/some.tt" "$dir/folder" 2>/dev/null & local pid=$!
+    patiently test -e "$dir/.some.tt.ranks/hello.1"
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    echo 0123456789abcdef >"$dir/.some.tt.ranks/welcome"
+    ranks 2 -o "$dir/some.tt" "$dir/folder"
+    [ "$status" = 00 ] && "$tallytree" merge -o "$dir/one.tt" "$dir/folder" && cmp "$dir/one.tt" "$dir/some.tt" && leaves_nothing
+}
+try "files of a job that was killed do not disturb the next one" killed
+ranks 2 -o - "$dir/folder"
+try "several ranks do not write to standard output" grep -q 'need a file as OUT' "$dir/said"
+equal "other variables make no ranks" "$(PMI_RANK=2 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=x OMPI_COMM_WORLD_SIZE=3 SLURM_NTASKS=2 SLURM_PROCID=0 "$tallytree" merge -o "$dir/some.tt" "$dir/folder" 2>&1; cmp "$dir/one.tt" "$dir/some.tt" 2>&1)" ""
+
 # Four hundred thousand functions below each other: by steps as many as there are pairs of them it
 # would take minutes.
 deep()

@@ -3,7 +3,7 @@
 # MPI programs: what every rank did, in one profile that is what merging their files gives.
 . "$(dirname "$0")/tap.sh"
 
-tallytree=$TT_BUILD/tallytree
+tallytree=$(realpath "$TT_BUILD")/tallytree
 flags=(-Wall -Wextra -Werror -O2 -Iinclude -Iadapters/mpi)
 libraries=(-L"$TT_BUILD/adapters/mpi" -L"$TT_BUILD" -ltallytree-reduce -ltallytree
     "-Wl,-rpath,$TT_BUILD/adapters/mpi:$TT_BUILD")
@@ -62,6 +62,15 @@ for ranks in 2 5; do
         "$((80 * ranks)) $((4 * ranks)) $ranks"
     equal "and every rank" "$(strands "$tmp/out")" $ranks
 done
+# Files are merged by ranks of any launcher; those of five ranks are here.
+for ranks in 1 2 3 5; do
+    mpi $ranks "$tallytree" merge -o "$tmp/by-ranks" "$tmp"/out.ranks.*
+    equal "files are merged by mpirun with $ranks ranks" "$? $(cat "$tmp/said" "$tmp/err")" "0 "
+    try "into the same bytes" cmp "$tmp/by-ranks" "$tmp/merged"
+done
+echo nothing >"$tmp/wrong"
+mpi 3 "$tallytree" merge -o "$tmp/no" "$tmp"/out.ranks.* wrong
+equal "a file that a rank cannot read is told of once, and there is no output" "$? $(grep -c '^tallytree: .*wrong: ' "$tmp/err") $(find "$tmp" -name '*no*')" "2 1 "
 waits() { "$tallytree" report strands --by wait --csv "$tmp/out" | grep '^entry' | grep -o ',rank [^,]*,[0-9]*,rank [0-9]*$' | sort | tr '\n' ' '; }
 profiled 3 "" ./stencil 64 40
 equal "who waits for whom, in a part of all ranks" "$(waits)" \

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/* reading.c - files of any kind, read into one builder, one file after the other: memory depends on
+ * the size of the result, not on the number of files. */
+#include "reading.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "add-profile.h"
+#include "command.h"
+#include "complain.h"
+#include "finish.h"
+#include "foreign.h"
+#include "layout.h"
+#include "load.h"
+#include "progress.h"
+#include "read-recording.h"
+#include "scratch.h"
+#include "summary.h"
+
+/* ── One file ─────────────────────────────────────────────────────────────────────── */
+
+static int fail(const char *path, const char *reason)
+{
+    tt_complain("%s: %s", path, reason);
+    return -TT_ERR_FILE;
+}
+
+/* A program that writes into a mapped file would change what was checked; if it truncates
+ * the file, pages disappear.  So a copy is read; a large copy is in a nameless file. */
+static int copy_file(struct tt_input *in, int fd)
+{
+    size_t have = 0;
+    ssize_t n;
+
+    in->image = tt_memory_get(&tt_scratch, in->size);
+    errno = ENOMEM;
+    while (in->image && have < in->size) {
+        n = pread(fd, (char *)in->image + have, in->size - have, (off_t)have);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) /* it became shorter: the rest is zeros, which the check finds */
+            break;
+        have += (size_t)n;
+    }
+    return in->image ? 0 : -1;
+}
+
+int tt_reading_profile(struct tt_input *in, const char *path, int fd, size_t size)
+{
+    int error;
+
+    in->size = size;
+    in->is_profile = 1;
+    if (copy_file(in, fd) != 0)
+        return fail(path, strerror(errno));
+    error = tt_profile_open(&in->profile, in->image, size, &tt_scratch);
+    if (error) {
+        tt_complain("%s: %s", path, in->profile.error);
+        tt_memory_put(&tt_scratch, in->image);
+    }
+    return error;
+}
+
+static int is_standard_input(const char *path) { return strcmp(path, "-") == 0; }
+
+/* Is it a recording whose process was killed while it made the file?  Then there is no
+ * magic number, and the next fields are zero or as in every recording. */
+static int is_begun(const char start[16])
+{
+    static const char none[8];
+    uint32_t version, size;
+
+    memcpy(&version, start + 8, sizeof version);
+    memcpy(&size, start + 12, sizeof size);
+    return memcmp(start, none, sizeof none) == 0 &&
+           (!version || version == TT_LAYOUT_VERSION) &&
+           (!size || size == sizeof(struct tt_header));
+}
+
+static enum tt_content content_of(const char start[16])
+{
+    if (memcmp(start, TT_PROFILE_MAGIC, 8) == 0)
+        return TT_CONTENT_PROFILE;
+    if (memcmp(start, TT_MAGIC, 8) == 0)
+        return TT_CONTENT_RECORDING;
+    return is_begun(start) ? TT_CONTENT_NOTHING : TT_CONTENT_FOREIGN;
+}
+
+/* Opens a file and detects its kind; returns the descriptor, or a negative error.  Does
+ * not wait for a pipe without a writer, unless the user has named it. */
+int tt_reading_open(const char *path, int is_named, enum tt_content *content,
+                    size_t *size)
+{
+    char start[16] = {0};
+    int fd = is_standard_input(path)
+                 ? dup(STDIN_FILENO)
+                 : open(path, O_RDONLY | O_CLOEXEC | (is_named ? 0 : O_NONBLOCK));
+    struct stat s;
+
+    if (fd < 0)
+        return fail(path, strerror(errno));
+    if (fstat(fd, &s) != 0 ||
+        (S_ISREG(s.st_mode) && pread(fd, start, sizeof start, 0) < 0)) {
+        (void)fail(path, strerror(errno));
+        close(fd);
+        return -TT_ERR_FILE;
+    }
+    if (!is_named && !S_ISREG(s.st_mode)) {
+        close(fd);
+        return fail(path, "this is no regular file");
+    }
+    *size = (size_t)s.st_size;
+    /* A pipe can only have foreign formats. */
+    *content = S_ISREG(s.st_mode) ? content_of(start) : TT_CONTENT_FOREIGN;
+    return fd;
+}
+
+static int add_profile(struct tt_builder *b, const char *path, int fd, size_t size)
+{
+    struct tt_input in;
+    int error = tt_reading_profile(&in, path, fd, size);
+
+    if (error)
+        return error;
+    error = tt_profile_check(&in.profile);
+    if (error)
+        tt_complain("%s: %s", path, in.profile.error);
+    else if ((error = tt_builder_profile(b, &in.profile)) != 0)
+        (void)fail(path, tt_error_text(error));
+    tt_input_close(&in);
+    return error;
+}
+
+static int add_recording(struct tt_builder *b, const char *path)
+{
+    struct tt_picture p;
+    int error = tt_load(&p, path);
+
+    if (error)
+        return error;
+    error = tt_builder_recording(b, &p);
+    if (error)
+        (void)fail(path, tt_error_text(error));
+    tt_unload(&p);
+    return error;
+}
+
+/* Above this number of strands, or of bytes in several files, figures are not kept by strand any
+ * more. */
+enum { MANY_STRANDS = 4096, MANY_BYTES = 100000000 };
+
+static int has_many(const struct tt_files_read *r)
+{
+    return tt_builder_strands(r->b) > MANY_STRANDS ||
+           (r->taken > 1 && tt_builder_is_wide(r->b, MANY_BYTES));
+}
+
+/* For a folder: a file that cannot be read completely must not be in the profile in
+ * part. */
+static int add_foreign_whole(struct tt_files_read *r, const char *path, int fd)
+{
+    struct tt_builder *one = tt_builder_new(&tt_scratch);
+    struct tt_profile p;
+    void *image = NULL;
+    size_t size = 0;
+    int error = one ? tt_foreign_add(one, path, fd, &r->formats) : -TT_ERR_MEMORY;
+
+    if (error)
+        goto fail_read;
+    error = tt_builder_finish(one, &image, &size);
+    if (!error)
+        error = tt_profile_open(&p, image, size, &tt_scratch);
+    if (!error) {
+        error = tt_builder_profile(r->b, &p);
+        tt_profile_close(&p);
+    }
+    if (error)
+        (void)fail(path, tt_error_text(error));
+fail_read:
+    tt_memory_put(&tt_scratch, image);
+    tt_builder_free(one);
+    return error;
+}
+
+static int add_content(struct tt_files_read *r, const char *path, int is_named, int fd,
+                       enum tt_content content, size_t size)
+{
+    switch (content) {
+    case TT_CONTENT_PROFILE:
+        return add_profile(r->b, path, fd, size);
+    case TT_CONTENT_RECORDING:
+        r->recordings = 1;
+        return add_recording(r->b, path);
+    case TT_CONTENT_FOREIGN:
+        return is_named ? tt_foreign_add(r->b, path, fd, &r->formats)
+                        : add_foreign_whole(r, path, fd);
+    case TT_CONTENT_NOTHING:
+        break;
+    }
+    return TT_READING_BEGUN;
+}
+
+/* Checks that the sums fit 64 bits and memory; otherwise reading ends.  A strand's figures are
+ * summarised with those of its file, so that the order of files does not matter: if there are
+ * too many, all is read again. */
+int tt_reading_check(struct tt_files_read *r, const char *path)
+{
+    int error;
+
+    if (tt_builder_has_overflown(r->b)) {
+        tt_complain("%s: with this file the figures add up to more than 64 bits hold",
+                    path);
+        return -TT_ERR_FORMAT;
+    }
+    if (!(r->how & TT_INPUT_SUMMARY)) {
+        if (!has_many(r))
+            return 0;
+        if (!r->once)
+            return TT_READING_MANY;
+        r->how |= TT_INPUT_SUMMARY;
+    }
+    error = tt_builder_summarise(r->b);
+    if (error)
+        (void)fail(path, tt_error_text(error));
+    return error;
+}
+
+int tt_reading_file(struct tt_files_read *r, const char *path, int is_named)
+{
+    enum tt_content content;
+    size_t size;
+    int fd = tt_reading_open(path, is_named, &content, &size), error;
+
+    if (fd < 0)
+        return fd;
+    error = add_content(r, path, is_named, fd, content, size);
+    close(fd);
+    r->taken += !error;
+    return error;
+}
+
+/* ── What is left out ─────────────────────────────────────────────────────────────── */
+
+static __attribute__((format(printf, 3, 4))) void leave_out(struct tt_files_read *r,
+                                                            const char *path,
+                                                            const char *format, ...)
+{
+    char text[PATH_MAX + 600];
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    tt_builder_fact(r->b, "missing", TT_FACT_EACH, 1, text);
+    if (!(r->how & TT_INPUT_QUIET) && r->at >= r->said)
+        tt_complain("%s%s%s", path ? path : "", path ? ": " : "", text);
+}
+
+/* `text` begins with the path of the file; the profile may be read elsewhere, so only its
+ * name is kept. */
+static void leave_out_bad(struct tt_files_read *r, const char *folder, const char *text)
+{
+    size_t length = strlen(folder);
+
+    if (++r->bad == 1)
+        (void)snprintf(r->reason, sizeof r->reason, "%s", text);
+    if (r->bad > TT_READING_NAMED)
+        return;
+    if (strncmp(text, folder, length) == 0 && text[length] == '/')
+        text += length + 1;
+    leave_out(r, folder, "%s", text);
+}
+
+void tt_reading_rest(struct tt_files_read *r)
+{
+    if (r->bad > TT_READING_NAMED)
+        leave_out(r, NULL, "%u more files that cannot be read",
+                  r->bad - TT_READING_NAMED);
+    if (r->begun)
+        leave_out(r, r->name, "%u of %u recordings %s nothing in %s: %s", r->begun,
+                  r->files, r->begun == 1 ? "has" : "have", r->begun == 1 ? "it" : "them",
+                  r->begun == 1 ? "its process was killed at its start"
+                                : "their processes were killed at their start");
+}
+
+/* ── One after the other ──────────────────────────────────────────────────────────── */
+
+static int is_empty(const char *path)
+{
+    struct stat s;
+
+    return stat(path, &s) == 0 && s.st_size == 0;
+}
+
+/* Reads a file that the user named. */
+int tt_reading_named(struct tt_files_read *r, const char *path)
+{
+    int error = tt_reading_file(r, path, 1);
+
+    if (error == TT_READING_BEGUN)
+        return fail(path, is_empty(path)
+                              ? "this file is empty"
+                              : "this recording has nothing in it: its process "
+                                "was killed at its start");
+    return error;
+}
+
+/* Reads a file of a folder, which may be invalid: then the complaint is in `reason`. */
+int tt_reading_member(struct tt_files_read *r, const char *path, char *reason,
+                      size_t size, enum tt_outcome *outcome)
+{
+    struct tt_complaints before = tt_complain_into((struct tt_complaints){reason, size});
+    int error = tt_reading_file(r, path, 0);
+
+    (void)tt_complain_into(before);
+    if (error == -TT_ERR_MEMORY)
+        return fail(path, tt_error_text(error));
+    *outcome = error == TT_READING_BEGUN ? TT_ONLY_BEGUN
+               : error                   ? TT_UNREADABLE
+                                         : TT_TAKEN;
+    return 0;
+}
+
+/* Notes what came of a file of a folder. */
+void tt_reading_note(struct tt_files_read *r, const char *path, enum tt_outcome outcome,
+                     const char *reason)
+{
+    const char *name = strrchr(path, '/');
+    char folder[PATH_MAX];
+
+    (void)snprintf(folder, sizeof folder, "%.*s", name ? (int)(name - path) : 0, path);
+    r->files++;
+    if (outcome == TT_ONLY_BEGUN) {
+        r->begun++;
+        (void)snprintf(r->name, sizeof r->name, "%s", folder);
+    } else if (outcome == TT_UNREADABLE) {
+        leave_out_bad(r, folder, reason);
+    }
+}
+
+int tt_reading_listed(struct tt_files_read *r, const struct tt_list_file *f)
+{
+    char reason[PATH_MAX + 300] = "";
+    enum tt_outcome outcome = TT_TAKEN;
+    int error = f->is_named
+                    ? tt_reading_named(r, f->path)
+                    : tt_reading_member(r, f->path, reason, sizeof reason, &outcome);
+
+    if (error)
+        return error;
+    if (!f->is_named)
+        tt_reading_note(r, f->path, outcome, reason);
+    return outcome == TT_TAKEN ? tt_reading_check(r, f->path) : 0;
+}
+
+int tt_reading_in_turn(struct tt_files_read *r, const struct tt_file_list *l)
+{
+    const struct tt_list_file *f = l->file.item;
+    int error = 0;
+
+    for (r->at = 0; !error && r->at < l->file.count; r->at++) {
+        error = tt_reading_listed(r, &f[r->at]);
+        if (!error)
+            tt_progress(r->at + 1, l->file.count);
+    }
+    return error;
+}
+
+int tt_reading_again(struct tt_files_read *r)
+{
+    tt_builder_free(r->b);
+    *r = (struct tt_files_read){.b = tt_builder_new(&tt_scratch),
+                                .how = r->how,
+                                .once = r->once,
+                                .ranks = r->ranks,
+                                .said = r->at > r->said ? r->at : r->said};
+    return r->b ? 0 : fail("merge", tt_error_text(-TT_ERR_MEMORY));
+}
