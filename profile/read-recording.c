@@ -636,7 +636,7 @@ static void add_source(struct transfer *t)
         tt_builder_fact(t->b, "stacks.interpreted", TT_FACT_SUM, h->interpreted, "");
         tt_builder_fact(t->b, "stacks.unplaced", TT_FACT_SUM, h->unplaced, "");
     }
-    tt_builder_fact(t->b, "threads.unseen", TT_FACT_SUM, h->unseen, "time");
+    tt_builder_fact(t->b, "threads.unseen", TT_FACT_SUM, h->unseen, "");
 }
 
 static void add_facts(struct transfer *t)

@@ -111,6 +111,16 @@ static const char *unit_of_time(const struct tt_profile *p)
     return "";
 }
 
+static int is_duration(const char *name)
+{
+    static const char *const names[] = {"lasted", "cpu", "preempted", "gap"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return 1;
+    return 0;
+}
+
 static void put_amount(struct tt_text *out, const struct tt_profile *p,
                        const struct tt_fact *f)
 {
@@ -120,8 +130,7 @@ static void put_amount(struct tt_text *out, const struct tt_profile *p,
 
     if (strcmp(name, "evicted") == 0)
         unit = unit_of_time(p);
-    if (strcmp(name, "lasted") == 0 || strcmp(name, "cpu") == 0 ||
-        strcmp(name, "preempted") == 0 || strcmp(name, "gap") == 0)
+    if (is_duration(name))
         unit = "ns";
     (void)snprintf(label, sizeof label, "%.*s", (int)strcspn(name, "."), name);
     put_label(out, label);
@@ -176,6 +185,18 @@ static int put_overhead(struct tt_text *out, const struct tt_profile *p,
     return 1;
 }
 
+/* Prints the CPU time of threads that have no samples. */
+static int put_unsampled(struct tt_text *out, const struct tt_profile *p,
+                         const struct tt_fact *f)
+{
+    if (strcmp(name_of(p, f), "threads.unseen") != 0)
+        return 0;
+    put_label(out, "unsampled");
+    tt_text_amount(out, f->number, "ns");
+    tt_text_put(out, " of CPU time\n");
+    return 1;
+}
+
 /* Prints the facts from `first` to `end` that have a name and are not empty. */
 static void put_facts(struct tt_text *out, const struct tt_profile *p, const char *name,
                       uint32_t first, uint32_t end)
@@ -187,7 +208,8 @@ static void put_facts(struct tt_text *out, const struct tt_profile *p, const cha
             continue;
         if (is_text(p, &p->fact[i]))
             has_texts = 1;
-        else if (!put_overhead(out, p, &p->fact[i]) && !put_range(out, p, &p->fact[i]))
+        else if (!put_overhead(out, p, &p->fact[i]) &&
+                 !put_unsampled(out, p, &p->fact[i]) && !put_range(out, p, &p->fact[i]))
             put_amount(out, p, &p->fact[i]);
     }
     if (has_texts)

@@ -64,7 +64,11 @@ try "frames on a coroutine's stack are seen" shows coroutine
 nothing_unseen() { [ "$(fact threads.unseen)" = 0 ] || fact threads.unseen; }
 none "no thread goes unseen" nothing_unseen
 try "a thread that no library made" same clone
-unseen() { [ "$(fact threads.unseen)" -gt 20000000 ]; }
+unseen()
+{
+    [ "$(fact threads.unseen)" -gt 20000000 ] &&
+        "$TT_BUILD/tallytree" report flat "$tmp/tt" | grep -E "^unsampled +[0-9.]+ (ms|s) of CPU time$"
+}
 try "is not sampled, and the header says so" unseen
 try "children of all kinds" same children
 
