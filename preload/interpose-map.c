@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interpose-map.c - notices code that the program maps itself.
+/* interpose-map.c - notices code that the program maps itself, and what replaces it.
  *
  * These call the system directly: the library's own functions do nothing more, and are
  * needed before they could be found. */
@@ -20,11 +20,17 @@ struct mapping {
     off_t offset;
 };
 
-static void note_code(void *p, const struct mapping *m)
+static void note_mapping(void *p, const struct mapping *m)
 {
-    const int saved = errno;
+    const int saved = errno,
+              is_code = m->protection & PROT_EXEC && !(m->flags & MAP_ANONYMOUS),
+              has_again = tt_modules_have_again();
 
-    if (p != MAP_FAILED && tt_preload_is_here())
+    if (p == MAP_FAILED || !(is_code || has_again) || !tt_preload_is_here())
+        return;
+    if (has_again)
+        tt_modules_replaced(p, m->size);
+    if (is_code)
         tt_modules_mapped(p, m->size, m->fd, (uint64_t)m->offset);
     errno = saved;
 }
@@ -35,8 +41,7 @@ static void *map(const struct mapping *m, const struct tt_caller *caller)
                        m->flags,    m->fd,         m->offset};
     void *p = (void *)tt_call_system(SYS_mmap, a); /* MAP_FAILED is -1 */
 
-    if (m->protection & PROT_EXEC && !(m->flags & MAP_ANONYMOUS))
-        note_code(p, m);
+    note_mapping(p, m);
     if (&tt_preload_collector && tt_preload_collector.mapped && p != MAP_FAILED)
         tt_preload_collector.mapped(p, m->size, caller);
     return p;

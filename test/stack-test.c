@@ -387,6 +387,7 @@ static char *map_again(void *at, int fd, const struct tt_region *r, uintptr_t fu
 
     if (p == MAP_FAILED)
         return NULL;
+    tt_modules_replaced(p, 4096);
     tt_modules_mapped(p, 4096, fd, offset);
     return p + (function & 4095);
 }
@@ -440,6 +441,44 @@ TEST(code_that_is_mapped_again_is_its_modules)
     fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     tt_modules_mapped(copy, 4096, fd, 0);
     CHECK(generation == tt_modules_generation());
+    close(fd);
+    tt_regions_fini(&r);
+}
+
+static int is_known(const char *code)
+{
+    struct tt_hold hold;
+    int is;
+
+    tt_modules_hold(&hold);
+    is = tt_modules_find(hold.modules, (uintptr_t)code) != NULL;
+    tt_modules_release(&hold);
+    return is;
+}
+
+/* More often than there are places for such code. */
+TEST(code_is_forgotten_where_something_else_is_mapped)
+{
+    const uintptr_t function = (uintptr_t)map_again;
+    int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), lost = 0, kept = 0;
+    struct tt_regions r = {0};
+    const struct tt_region *at;
+
+    CHECK_INT(tt_modules_refresh(), 0);
+    CHECK_INT(tt_regions_read(&r, getpid()), 0);
+    at = region_of(&r, function);
+    CHECK(at != NULL);
+    for (int i = 0; i < 200; i++) {
+        char *copy = map_again(NULL, fd, at, function), *page = copy - (function & 4095);
+        lost += !copy || !is_code_of(copy, function);
+        tt_modules_replaced(page - 4096, 4096);
+        lost += !is_code_of(copy, function);
+        tt_modules_replaced(page - 4096, 4097);
+        kept += is_known(copy);
+        munmap(page, 4096);
+    }
+    CHECK_INT(lost, 0);
+    CHECK_INT(kept, 0);
     close(fd);
     tt_regions_fini(&r);
 }

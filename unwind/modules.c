@@ -37,16 +37,21 @@ static struct {
     /* The rest is written by the thread that has set `busy`. */
     struct tt_snapshot *retired;
     uint64_t loads, unloads; /* the loader's counters, as of the current one */
-    uint32_t again_taken;    /* how many of those below it has */
+    uint32_t again_taken;    /* count_again() of those that it has */
 } own;
 
-/* Code of loaded modules that the program has mapped at other addresses, too. */
+/* Code of loaded modules that the program has mapped at other addresses, too.
+ *
+ *      FREE ─► WRITTEN ─► LIVE ─► FREE      each step adds to `turn`, whose last two bits
+ *                                           are the state; what was read of a place is right
+ *                                           if `turn` is the same afterwards */
+enum { FREE, WRITTEN, LIVE, STATE = 3 };
 static struct again {
-    uint64_t bias;
-    _Atomic uint64_t start, end;            /* start == end: replaced by a later one */
-    const struct tt_module *_Atomic module; /* written last */
+    _Atomic uint32_t turn;
+    _Atomic uint64_t bias, start, end;
+    const struct tt_module *_Atomic module;
 } again[AGAIN];
-static _Atomic uint32_t again_begun; /* that were begun; may be more than AGAIN */
+static _Atomic uint32_t again_live;
 
 uint64_t tt_modules_latest;
 
@@ -190,13 +195,14 @@ static int stays(const struct dl_phdr_info *o, int first)
            has(o, (uintptr_t)dl_iterate_phdr) || has(o, getauxval(AT_BASE));
 }
 
+/* Differs after each change. */
 static uint32_t count_again(void)
 {
-    uint32_t begun = atomic_load(&again_begun), count = 0;
+    uint32_t turns = 0;
 
-    for (uint32_t i = 0; i < begun && i < AGAIN; i++)
-        count += atomic_load(&again[i].module) != NULL;
-    return count;
+    for (int i = 0; i < AGAIN; i++)
+        turns += atomic_load(&again[i].turn);
+    return turns;
 }
 
 static const struct tt_mapping *mapping_of(const struct tt_snapshot *s,
@@ -213,15 +219,18 @@ static const struct tt_mapping *mapping_of(const struct tt_snapshot *s,
 /* With the rules of the same code where the loader has put it. */
 static int add_again(struct tt_snapshot *s, const struct again *a)
 {
-    const struct tt_module *module = atomic_load(&a->module);
-    const struct tt_mapping *known = module ? mapping_of(s, module) : NULL;
-    const struct tt_mapping m = {.start = atomic_load(&a->start),
-                                 .end = atomic_load(&a->end),
-                                 .bias = a->bias,
-                                 .module = module,
-                                 .rules = known ? known->rules : NULL};
+    const uint32_t turn = atomic_load(&a->turn);
+    struct tt_mapping m = {.start = atomic_load(&a->start),
+                           .end = atomic_load(&a->end),
+                           .bias = atomic_load(&a->bias),
+                           .module = atomic_load(&a->module)};
+    const struct tt_mapping *known;
 
-    return known && m.start < m.end ? tt_snapshot_add_mapping(s, &m) : 0;
+    if ((turn & STATE) != LIVE || atomic_load(&a->turn) != turn ||
+        !(known = mapping_of(s, m.module)))
+        return 0;
+    m.rules = known->rules;
+    return tt_snapshot_add_mapping(s, &m);
 }
 
 static int add_all_again(struct tt_snapshot *s, uint32_t *taken)
@@ -318,32 +327,44 @@ static const struct tt_module *module_of(int fd)
     return found;
 }
 
-/* What lies there now replaces what did before. */
-static void forget_again(uint64_t start, uint64_t end)
-{
-    uint32_t begun = atomic_load(&again_begun);
+int tt_modules_have_again(void) { return atomic_load(&again_live) != 0; }
 
-    for (uint32_t i = 0; i < begun && i < AGAIN; i++)
-        if (atomic_load(&again[i].start) < end && atomic_load(&again[i].end) > start)
-            atomic_store(&again[i].end, atomic_load(&again[i].start));
+void tt_modules_replaced(const void *at, size_t size)
+{
+    const uint64_t start = (uintptr_t)at;
+    int is_changed = 0;
+
+    for (struct again *a = again; a < again + AGAIN; a++) {
+        uint32_t turn = atomic_load(&a->turn);
+        if ((turn & STATE) != LIVE || atomic_load(&a->start) >= start + size ||
+            atomic_load(&a->end) <= start ||
+            !atomic_compare_exchange_strong(&a->turn, &turn, turn + STATE + 1 - LIVE))
+            continue;
+        atomic_fetch_sub(&again_live, 1);
+        is_changed = 1;
+    }
+    if (is_changed)
+        (void)tt_modules_refresh();
 }
 
+/* If all places are taken, the code has no names there. */
 static void keep_again(uint64_t start, uint64_t end, uint64_t bias,
                        const struct tt_module *module)
 {
-    struct again *a;
-    uint32_t i;
-
-    forget_again(start, end);
-    if (atomic_load(&again_begun) >= AGAIN ||
-        (i = atomic_fetch_add(&again_begun, 1)) >= AGAIN)
+    for (struct again *a = again; a < again + AGAIN; a++) {
+        uint32_t turn = atomic_load(&a->turn);
+        if ((turn & STATE) != FREE ||
+            !atomic_compare_exchange_strong(&a->turn, &turn, turn + WRITTEN))
+            continue;
+        atomic_store(&a->bias, bias);
+        atomic_store(&a->start, start);
+        atomic_store(&a->end, end);
+        atomic_store(&a->module, module);
+        atomic_fetch_add(&again_live, 1);
+        atomic_store(&a->turn, turn + LIVE);
+        (void)tt_modules_refresh();
         return;
-    a = &again[i];
-    a->bias = bias;
-    atomic_store(&a->start, start);
-    atomic_store(&a->end, end);
-    atomic_store(&a->module, module);
-    (void)tt_modules_refresh();
+    }
 }
 
 void tt_modules_mapped(const void *at, size_t size, int fd, uint64_t offset)
