@@ -67,7 +67,7 @@ static void set_room(uint64_t most)
         __atomic_store_n(&alive.room, room, __ATOMIC_RELAXED);
 }
 
-static inline void add_untold(struct shard *h, struct tt_space_record *r)
+static inline void add_pending(struct shard *h, struct tt_space_record *r)
 {
     TT_SHOW(r->clock, r->clock + h->clock);
     tt_maxima_change(r, h->live, alive.now);
@@ -76,9 +76,9 @@ static inline void add_untold(struct shard *h, struct tt_space_record *r)
 }
 
 /* Under both locks. */
-static void tell(struct shard *h, struct tt_space_record *r)
+static void add_shard(struct shard *h, struct tt_space_record *r)
 {
-    add_untold(h, r);
+    add_pending(h, r);
     set_room(r->most);
 }
 
@@ -91,13 +91,13 @@ static inline int is_due(const struct shard *h)
            h->clock > (room ? LUMP : 0);
 }
 
-static void tell_all(struct tt_space_record *r)
+static void add_all_shards(struct tt_space_record *r)
 {
     for (uint32_t i = 0; i < SHARDS; i++) {
         tt_brief_lock(&shard[i].lock);
         if (shard[i].live || shard[i].clock) {
             tt_brief_lock(&alive.lock);
-            tell(&shard[i], r);
+            add_shard(&shard[i], r);
             tt_brief_unlock(&alive.lock);
         }
         tt_brief_unlock(&shard[i].lock);
@@ -128,7 +128,7 @@ uint32_t tt_alive_join(struct tt_space_record *r)
     is_less = count_threads(r, 1);
     tt_brief_unlock(&alive.lock);
     if (is_less)
-        tell_all(r);
+        add_all_shards(r);
     return own;
 }
 
@@ -140,7 +140,7 @@ void tt_alive_part(struct tt_space_record *r)
     is_less = count_threads(r, -1);
     tt_brief_unlock(&alive.lock);
     if (is_less)
-        tell_all(r);
+        add_all_shards(r);
 }
 
 /* Skips a shard whose lock is taken: perhaps by this thread. */
@@ -151,7 +151,7 @@ void tt_alive_settle(const struct tt_recording *r)
             continue;
         if (tt_brief_try(&alive.lock)) {
             if (alive.recording == r && alive.space && (shard[i].live || shard[i].clock))
-                tell(&shard[i], alive.space);
+                add_shard(&shard[i], alive.space);
             tt_brief_unlock(&alive.lock);
         }
         tt_brief_unlock(&shard[i].lock);
@@ -294,10 +294,10 @@ static inline void change(struct shard *h, struct tt_space_record *r,
     change_site(h, r, s, o, sign);
     if (r->part_shift) {
         TT_ASSERT(h == &shard[0]); /* whose lock is enough, as there is no other */
-        add_untold(h, r);
+        add_pending(h, r);
     } else if (is_due(h)) {
         tt_brief_lock(&alive.lock);
-        tell(h, r);
+        add_shard(h, r);
         tt_brief_unlock(&alive.lock);
     }
 }

@@ -444,6 +444,8 @@ void tt_heap_window(uint64_t begin, uint64_t end)
     heap.end = end;
 }
 
+void tt_heap_settle(void) { tt_alive_settle(tt_recording_now()); }
+
 void tt_heap_stop(void)
 {
     struct tt_recording *r = tt_recording_now();

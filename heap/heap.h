@@ -34,6 +34,8 @@ void tt_heap_start(uint64_t rate, uint64_t seed, size_t (*usable)(void *));
 /* Counts events only between these times, by the system's clock; end 0: no end. */
 void tt_heap_window(uint64_t begin, uint64_t end);
 void tt_heap_stop(void);
+/* The process ends at once: what threads have counted is added up.  Async-signal-safe. */
+void tt_heap_settle(void);
 void tt_heap_forked(void); /* in the child */
 
 extern int tt_heap_on;

@@ -371,9 +371,16 @@ static void start(void)
     }
 }
 
+static void settle(const struct tt_caller *caller)
+{
+    (void)caller;
+    tt_heap_settle();
+}
+
 const struct tt_preload_collector tt_preload_collector = {
     .start = start,
     .stop = tt_heap_stop,
+    .exits = settle,
     .forked = tt_heap_forked,
     .mapped = tt_heap_mapped,
     .on = &tt_heap_on,

@@ -52,6 +52,39 @@ known()
 }
 try "every event of a program is counted, with its peak, its leaks and what was temporary" known
 
+# The last allocation is less than a thread of two may keep to itself, and the program ends at once.
+cat >"$tmp/ends.c" <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_barrier_t both;
+static void *other(void *arg)
+{
+    pthread_barrier_wait(&both);
+    pause();
+    return arg;
+}
+int main(void)
+{
+    pthread_t t;
+    char *volatile last;
+    pthread_barrier_init(&both, NULL, 2);
+    if (pthread_create(&t, NULL, other, NULL) != 0)
+        return 1;
+    pthread_barrier_wait(&both);
+    last = calloc(1, 10000000);
+    last = malloc(4000);
+    _exit(last == NULL);
+}
+END
+at_once()
+{
+    ${CC:-cc} -O1 -g -pthread -o "$tmp/ends" "$tmp/ends.c" &&
+        "$tallytree" record --heap --series none -o "$tmp/ends.tt" "$tmp/ends" &&
+        figure ends peak && [ "$(figure ends peak)" -ge 10004000 ] && [ "$(figure ends peak)" -lt 10020000 ]
+}
+try "the peak has the last allocation before _exit" at_once
+
 # at METRIC FUNCTION - its figure with all it calls.
 at()
 {
