@@ -26,8 +26,8 @@ header()
         awk -F, -v f="$1" '$4 == f { print $5 != "" ? $5 : $NF; exit }'
 }
 
-# folded [METRIC] - stacks with their samples, or another metric.
-folded() { "$tallytree" export --to folded --metric "${1:-samples}" -o "$tmp/folded" --force "$tmp/tt"; }
+# folded - stacks with their samples, or another $metric.
+folded() { "$tallytree" export --to folded --metric "${metric:-samples}" -o "$tmp/folded" --force "$tmp/tt"; }
 
 # Stacks in which a frame was not found, or has no place: the moments in which one is made or left.
 nearly_all_placed()
