@@ -28,6 +28,7 @@ static const struct tt_flag diff_flags[] = {
     {"centre", 0, KEY, "PATTERN", NULL, NULL},
     {"prune", 0, KEY, "WHAT", NULL, NULL},
     {"root", 0, KEY, "PATTERN", NULL, NULL},
+    {"collapse", 0, KEY, "PATTERN", NULL, NULL},
     {"strand", 0, KEY, "PATTERN", NULL, NULL},
     {"time", 0, KEY, "FROM..TO", NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},

@@ -28,8 +28,8 @@ static void check_pattern(const char *text)
 /* What a query holds is accepted when it is set key by key. */
 static void check_filters(const struct tt_query *q)
 {
-    static const char *const keys[] = {"select", "exclude", "fold",   "prune",
-                                       "root",   "strand",  "centre", "time"};
+    static const char *const keys[] = {"select", "exclude", "fold",     "prune", "root",
+                                       "strand", "centre",  "collapse", "time"};
     const struct tt_filter *f = q->filter.item;
     struct tt_query again;
 

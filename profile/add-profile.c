@@ -355,22 +355,49 @@ static void gather_entry(struct gathering *g, uint64_t row, uint32_t metric,
                              amount);
 }
 
+static void gather_column(struct gathering *g, uint32_t metric)
+{
+    const struct tt_profile *p = g->p;
+    const struct tt_metric_columns *m = &p->metric[metric];
+    const uint64_t n = p->contexts, wide = n + p->arcs + 2 * (uint64_t)p->blocks;
+
+    for (uint32_t c = 0; c < n; c++) {
+        gather_entry(g, c, metric, tt_self_of(m, c));
+        if (m->elsewhere)
+            gather_entry(g, wide + c, metric, tt_elsewhere_of(m, c));
+        if (m->low)
+            gather_entry(g, wide + n + c, metric,
+                         tt_self_of(m, c) - tt_self_low_of(m, c));
+    }
+}
+
+/* Leaves columns where they are, until the image is written: lines of the log need three
+ * times as much memory, and sorting. */
+static void borrow_columns(struct gathering *g)
+{
+    const size_t bytes = g->p->metrics * sizeof *g->metric;
+    uint32_t *metric = tt_memory_get(&g->b->memory, bytes);
+
+    TT_ASSERT(!g->b->columns.p && !g->naming);
+    g->b->failed |= !metric;
+    if (metric && bytes)
+        memcpy(metric, g->metric, bytes);
+    g->b->columns = (struct tt_columns_of){g->p, g->context, g->muted, metric};
+}
+
 /* For a profile with one strand, or only with figures of all strands together. */
 static void gather_columns(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
-    const uint64_t n = p->contexts, blocks = n + p->arcs,
-                   wide = blocks + 2 * (uint64_t)p->blocks;
+    const uint64_t n = p->contexts, blocks = n + p->arcs;
+    const int stays = g->parts && g->parts->stays;
 
+    if (stays)
+        borrow_columns(g);
     for (uint32_t i = 0; i < p->metrics; i++) {
         const struct tt_metric_columns *m = &p->metric[i];
-        for (uint32_t c = 0; c < n; c++) {
-            gather_entry(g, c, i, tt_self_of(m, c));
-            if (m->elsewhere)
-                gather_entry(g, wide + c, i, tt_elsewhere_of(m, c));
-            if (m->low)
-                gather_entry(g, wide + n + c, i, tt_self_of(m, c) - tt_self_low_of(m, c));
-        }
+        if (!stays)
+            gather_column(g, i);
         for (uint32_t j = 0; m->block && j < p->blocks; j++) {
             gather_entry(g, blocks + j, i, m->block[j].beside);
             gather_entry(g, blocks + p->blocks + j, i, m->block[j].hidden);

@@ -22,6 +22,8 @@ struct tt_parts {
     int same_paths; /* or else figures of blocks that are at no context are left out, and
                        the facts say how much was hidden */
     int facts_are_there; /* they were added by another part of the same profile */
+    int stays; /* the profile and these arrays stay until tt_builder_finish, which then reads
+                  columns there: no other part may be added */
     int less; /* what comes out does not add up to as much: "cpu" is left out of the facts */
 };
 int tt_builder_filtered(struct tt_builder *, const struct tt_profile *,

@@ -115,6 +115,16 @@ uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t bloc
     return id_of(b, &b->contexts, &b->context, &g, sizeof g, &is_new);
 }
 
+uint32_t tt_builder_new_context(struct tt_builder *b, uint32_t parent, uint32_t block)
+{
+    struct tt_grown *g = tt_builder_item(b, &b->context);
+
+    TT_ASSERT(!g || (parent < b->context.count - 1 && block < b->block.count));
+    if (g)
+        *g = (struct tt_grown){parent, block};
+    return g ? tt_builder_id(b, (uint32_t)b->context.count - 1) : TT_NONE;
+}
+
 uint32_t tt_builder_parent(const struct tt_builder *b, uint32_t context,
                            const char **name)
 {
@@ -242,6 +252,12 @@ void tt_builder_fact(struct tt_builder *b, const char *name, enum tt_fact_rule r
                               .text = rule == TT_FACT_EACH ? t : 0,
                               .rule = (uint32_t)rule,
                               .number = number};
+}
+
+void tt_builder_expect(struct tt_builder *b, size_t contexts)
+{
+    tt_vector_expect(&b->context, contexts);
+    b->without_edges = 1;
 }
 
 void tt_builder_digest(struct tt_builder *b, uint32_t rows) { b->digest = rows; }
@@ -499,6 +515,7 @@ void tt_builder_free(struct tt_builder *b)
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         tt_vector_fini(vectors[i]);
     tt_builder_drop_indexes(b);
+    tt_memory_put(&b->memory, b->columns.metric);
     memory = b->memory;
     tt_memory_put(memory.get ? &memory : NULL, b);
 }

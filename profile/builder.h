@@ -26,6 +26,9 @@ uint32_t tt_builder_block(struct tt_builder *, const struct tt_block_info *);
 uint32_t tt_builder_metric(struct tt_builder *, const char *name, const char *unit,
                            uint32_t flags);
 uint32_t tt_builder_context(struct tt_builder *, uint32_t parent, uint32_t block);
+/* The same, without a look-up, which takes most of the time: no such context is there, and
+ * none is looked up later. */
+uint32_t tt_builder_new_context(struct tt_builder *, uint32_t parent, uint32_t block);
 uint32_t tt_builder_arc(struct tt_builder *, uint32_t from, uint32_t to, uint32_t block);
 /* Returns the parent of a context other than the root, and the name of its block, which
  * is valid until the next block. */
@@ -66,6 +69,9 @@ int tt_builder_has_overflown(const struct tt_builder *);
 void tt_builder_missed(struct tt_builder *, uint32_t context, uint32_t metric,
                        uint64_t amount);
 
+/* For a result that may be looked at only once: makes room for so many contexts, and leaves the
+ * edges out of a digest. */
+void tt_builder_expect(struct tt_builder *, size_t contexts);
 /* The profile gets a digest (digest.h) of that many rows, however small it is. */
 void tt_builder_digest(struct tt_builder *, uint32_t rows);
 

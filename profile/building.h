@@ -26,6 +26,14 @@ struct tt_missing {
     uint64_t amount;
 };
 
+/* Columns that the log has no lines for: tt_builder_finish reads them in a profile. */
+struct tt_columns_of {
+    const struct tt_profile *p; /* borrowed, as the next two; NULL: there are none */
+    const uint32_t *context;    /* of each of its contexts: ours; TT_NONE: left out */
+    const unsigned char *muted; /* of each: is it left without calls?  NULL: none is */
+    uint32_t *metric;           /* owned: of each of its metrics, ours */
+};
+
 struct tt_builder {
     struct tt_memory memory;
     struct tt_vector bytes; /* strings, each ended by a NUL */
@@ -33,6 +41,7 @@ struct tt_builder {
     struct tt_index strings, blocks, contexts, arcs, strands;
     struct tt_vector entry; /* struct tt_entry; row: enum tt_role << 32 | id */
     size_t summed;          /* of them, when they were last summed up */
+    struct tt_columns_of columns;
     struct tt_vector missing, times, bin, activation, slow, space, series, point, sample;
     struct tt_vector identity, path; /* uint64_t: of blocks and contexts, see samples.c */
     uint32_t weighs;         /* the metric of samples' weights; TT_NONE: there are none */
@@ -43,6 +52,7 @@ struct tt_builder {
     size_t trails_summed; /* of the entries, when they were last summed up */
     uint32_t current;     /* strand */
     uint32_t digest;      /* its rows; 0: as many as the profile deserves */
+    int without_edges;    /* in a digest */
     int of_many;          /* figures that come now are of many strands together */
     int summary;          /* no figures by strand in the end, only how they spread */
     int failed;

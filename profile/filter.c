@@ -9,6 +9,9 @@
  *      main → parse → list → gc        fold=parse        main → list → gc
  *                                      root=list         list → gc
  *
+ * What collapses recursion is the last one of its walk: what is below continues at another
+ * context of the path (`same`).
+ *
  * The walk gives each context its place in a builder, which then moves all figures there.
  * Only a prune by size uses figures: it begins a separate walk, over the result of the
  * filters before it. */
@@ -28,7 +31,10 @@
 #include "view-order.h"
 #include "view.h"
 
-enum { STAGES = 32 }; /* filters of one walk: bits of a level */
+enum {
+    STAGES = 32,      /* filters of one walk: bits of a level */
+    AT_ONCE = 1 << 16 /* contexts between two questions whether the answer is wanted */
+};
 
 struct stage {
     enum tt_filter_kind kind;
@@ -41,6 +47,10 @@ struct level {       /* a context that is open, or a push that was dropped */
     uint32_t block;  /* that it has become; TT_NONE: it is part of its parent */
     uint32_t inside; /* of each stage: is a match at it, or above? */
     uint32_t folded; /* of each stage: is it a block that was spliced out? */
+    uint32_t same; /* depth of the level whose context it has become; TT_NONE: its own */
+    uint32_t
+        near; /* depth of the nearest collapsible one on its path, itself or above, */
+    uint32_t next; /* and of the next one above; TT_NONE: none */
     int wanted;
 };
 
@@ -55,6 +65,7 @@ struct pass {
     uint64_t least;
     unsigned char *strand, *used; /* used: a bit a context; both NULL: of all strands */
     uint32_t *block;              /* the builder's, of each block and of "[pruned]" */
+    int is_plain;                 /* what is left of a path is the path itself */
     struct level *level;          /* by depth */
     uint32_t *context, *drop, arc;
     unsigned char *muted;
@@ -87,6 +98,8 @@ static void read_one(const struct stage *s, uint32_t bit, uint32_t pruned, int i
     case TT_FILTER_PRUNE:
         l->block = was_inside ? TT_NONE : is_match ? pruned : l->block;
         break;
+    case TT_FILTER_COLLAPSE: /* see collapse */
+        break;
     default: /* TT_FILTER_ROOT */
         if (!is_match && !was_inside) {
             l->block = TT_NONE;
@@ -95,17 +108,43 @@ static void read_one(const struct stage *s, uint32_t bit, uint32_t pruned, int i
     }
 }
 
+/* Finds the block of a level on the path that it has now, where each that matches is once: a search
+ * over different blocks, however deep the recursion is. */
+static void collapse(const struct pass *f, uint32_t depth, struct level *l)
+{
+    const struct stage *s = &f->stage[f->stages - 1];
+    uint32_t i = l->near;
+
+    if (s->kind != TT_FILTER_COLLAPSE || l->block == TT_NONE || !s->match[l->block])
+        return;
+    while (i != TT_NONE && f->level[i].block != l->block)
+        i = f->level[i].next;
+    if (i != TT_NONE) {
+        l->same = l->near = i;
+        return;
+    }
+    l->next = l->near;
+    l->near = depth;
+}
+
 static struct level read_block(const struct pass *f, const struct level *above,
                                uint32_t block, int is_small)
 {
     struct level l = *above;
 
-    l.node = TT_NONE;
+    l.node = l.same = TT_NONE;
     l.block = block == TT_BUILDER_ROOT ? TT_NONE : block;
     l.wanted = 1;
     for (uint32_t i = 0; i < f->stages; i++)
         read_one(&f->stage[i], 1u << i, f->p->blocks, is_small, &l);
     return l;
+}
+
+/* Two paths may become one, except if they stay as they are. */
+static uint32_t context_below(struct pass *f, uint32_t node, uint32_t block)
+{
+    return f->is_plain ? tt_builder_new_context(f->b, node, f->block[block])
+                       : tt_builder_context(f->b, node, f->block[block]);
 }
 
 /* Returns the builder's context for the open one at a depth.  It is made only if
@@ -118,22 +157,27 @@ static uint32_t node_at(struct pass *f, uint32_t depth)
     while (l[i].node == TT_NONE)
         i--;
     for (i++; i <= depth; i++)
-        l[i].node = l[i].block == TT_NONE
-                        ? l[i - 1].node
-                        : tt_builder_context(f->b, l[i - 1].node, f->block[l[i].block]);
+        l[i].node = l[i].same != TT_NONE    ? l[l[i].same].node
+                    : l[i].block == TT_NONE ? l[i - 1].node
+                                            : context_below(f, l[i - 1].node, l[i].block);
     return l[depth].node;
 }
 
 /* A dropped push is a leaf below the context it came from.  It stays a dropped push,
- * unless it has become part of something that was pruned. */
+ * unless it has become part of something that was pruned, or leads back into the path. */
 static uint32_t place_drop(struct pass *f, uint32_t depth, uint32_t block)
 {
-    const struct level l = read_block(f, &f->level[depth], block, 0);
+    struct level l = read_block(f, &f->level[depth], block, 0);
     uint32_t from;
 
     if (!l.wanted || l.folded)
         return TT_NONE;
     from = node_at(f, depth);
+    if (f->stages)
+        collapse(f, depth + 1, &l);
+    if (l.same != TT_NONE)
+        return tt_builder_arc(f->b, from, f->level[l.same].node, f->block[block]) |
+               TT_ARC_ROW;
     if (l.block == block)
         return tt_builder_arc(f->b, from, from, f->block[block]) | TT_ARC_ROW;
     return l.block == TT_NONE ? from : tt_builder_context(f->b, from, f->block[l.block]);
@@ -151,12 +195,14 @@ static int is_used(const struct pass *f, uint32_t context)
 
 static int place_context(struct pass *f, const struct tt_walk *w)
 {
-    static const struct level top = {0};
+    static const struct level top = {.near = TT_NONE, .next = TT_NONE};
     const struct tt_profile *p = f->p;
     const uint32_t c = w->context;
     struct level *l = &f->level[w->depth];
 
     *l = read_block(f, w->depth ? l - 1 : &top, tt_block_of(p, c), is_small(f, c));
+    if (f->stages)
+        collapse(f, w->depth, l);
     if (w->depth == 0)
         l->node = TT_BUILDER_ROOT;
     if (l->wanted && is_used(f, c)) {
@@ -235,6 +281,12 @@ static int takes_away(const struct pass *f)
            has_stage(f, TT_FILTER_EXCLUDE) || has_stage(f, TT_FILTER_ROOT);
 }
 
+static int is_plain(const struct pass *f)
+{
+    return !has_stage(f, TT_FILTER_FOLD) && !has_stage(f, TT_FILTER_PRUNE) &&
+           !has_stage(f, TT_FILTER_ROOT) && !has_stage(f, TT_FILTER_COLLAPSE);
+}
+
 static size_t levels_size(const struct pass *f)
 {
     return ((size_t)f->p->depth + 1) * sizeof *f->level;
@@ -245,7 +297,10 @@ static int allocate(struct pass *f)
     const struct tt_memory *m = f->q->memory;
     const size_t n = f->p->contexts, arcs = f->p->arcs;
 
+    f->is_plain = is_plain(f);
     f->b = tt_builder_new(m);
+    if (f->b)
+        tt_builder_expect(f->b, f->is_plain ? n : 0);
     f->block = tt_memory_get(m, ((size_t)f->p->blocks + 1) * sizeof *f->block);
     f->level = tt_memory_get(m, levels_size(f));
     f->context = tt_memory_get(m, n * sizeof *f->context);
@@ -285,21 +340,33 @@ static int is_excluded(const struct pass *f, const struct level *l)
     return 0;
 }
 
+/* 0, or -TT_ERR_STATE: nobody waits for it. */
+static int ask(const struct tt_query *q)
+{
+    return !q->is_wanted || q->is_wanted(q->asker) ? 0 : -TT_ERR_STATE;
+}
+
+static void place_blocks(struct pass *f)
+{
+    for (uint32_t i = 0; i < f->p->blocks; i++)
+        f->block[i] = tt_builder_block_of(f->b, f->p, i);
+    if (has_stage(f, TT_FILTER_PRUNE))
+        f->block[f->p->blocks] = tt_builder_block(
+            f->b, &(struct tt_block_info){.name = "[pruned]"});
+}
+
 static int walk(struct pass *f)
 {
-    const struct tt_profile *p = f->p;
     struct tt_walk w;
     int error = 0;
 
-    for (uint32_t i = 0; i < p->blocks; i++)
-        f->block[i] = tt_builder_block_of(f->b, p, i);
-    if (has_stage(f, TT_FILTER_PRUNE))
-        f->block[p->blocks] = tt_builder_block(
-            f->b, &(struct tt_block_info){.name = "[pruned]"});
-    if (tt_walk_init(&w, p, 0) != 0)
+    place_blocks(f);
+    if (tt_walk_init(&w, f->p, 0) != 0)
         return -TT_ERR_MEMORY;
-    while (!error && tt_walk_next(&w)) {
-        error = place_context(f, &w);
+    for (uint32_t i = 0; !error && tt_walk_next(&w); i++) {
+        error = i % AT_ONCE ? 0 : ask(f->q);
+        if (!error)
+            error = place_context(f, &w);
         if (is_excluded(f, &f->level[w.depth]))
             tt_walk_skip(&w);
     }
@@ -333,7 +400,10 @@ static int run(struct pass *f, struct tt_filtered *next)
                                                        .muted = f->muted,
                                                        .strand = f->strand,
                                                        .same_paths = !f->stages,
+                                                       .stays = 1,
                                                        .less = takes_away(f)});
+    if (!error)
+        error = ask(f->q);
     if (!error)
         error = tt_builder_finish(f->b, &next->image, &next->size);
     if (!error)
@@ -493,6 +563,11 @@ static int is_further_centre(const struct tt_filter *filter, size_t i)
            filter[i - 1].kind == TT_FILTER_CENTRE;
 }
 
+static int is_collapsing(const struct pass *f)
+{
+    return f->stages && f->stage[f->stages - 1].kind == TT_FILTER_COLLAPSE;
+}
+
 /* Collects as many of a query's filters as one walk can do. */
 static int collect(struct pass *f, size_t *done)
 {
@@ -502,7 +577,7 @@ static int collect(struct pass *f, size_t *done)
     for (; !error && *done < f->q->filter.count; ++*done) {
         const int further = is_further_centre(filter, *done),
                   begun = f->stages || f->strand;
-        if (f->range.to || (f->stages >= STAGES && !further) ||
+        if (f->range.to || is_collapsing(f) || (f->stages >= STAGES && !further) ||
             (begun && filter[*done].kind == TT_FILTER_TIME))
             break;
         if (filter[*done].kind == TT_FILTER_TIME)

@@ -79,6 +79,58 @@ static void add_columns(struct tt_builder *b, struct image *m, uint32_t metric,
                  sizeof(struct tt_block_figures));
 }
 
+/* ── Columns that are borrowed ────────────────────────────────────────────────────── */
+
+static inline uint64_t amount_of(const struct tt_metric_columns *m, enum tt_role role,
+                                 uint32_t c)
+{
+    return role == TT_ROLE_SELF        ? tt_self_of(m, c)
+           : role == TT_ROLE_ELSEWHERE ? tt_elsewhere_of(m, c)
+                                       : tt_self_of(m, c) - tt_self_low_of(m, c);
+}
+
+/* Returns a context's amount for the image. */
+static inline uint64_t kept_of(const struct tt_columns_of *k, uint32_t metric,
+                               enum tt_role role, uint32_t c)
+{
+    const struct tt_metric_columns *m = &k->p->metric[metric];
+    const int is_muted = k->muted && k->muted[c] && role != TT_ROLE_ELSEWHERE &&
+                         (m->flags & TT_METRIC_CALLS);
+
+    return k->context[c] == TT_NONE || is_muted ? 0 : amount_of(m, role, c);
+}
+
+static int has_role(const struct tt_columns_of *k, uint32_t metric, enum tt_role role)
+{
+    const struct tt_metric_columns *m = &k->p->metric[metric];
+    uint32_t c = 0;
+
+    if (role == TT_ROLE_ELSEWHERE ? !m->elsewhere : !m->low)
+        return 0;
+    while (c < k->p->contexts && !kept_of(k, metric, role, c))
+        c++;
+    return c < k->p->contexts;
+}
+
+static uint32_t roles_of(const struct tt_columns_of *k, uint32_t metric)
+{
+    return (uint32_t)has_role(k, metric, TT_ROLE_ELSEWHERE) << TT_ROLE_ELSEWHERE |
+           (uint32_t)has_role(k, metric, TT_ROLE_OWN) << TT_ROLE_OWN;
+}
+
+static inline __attribute__((always_inline)) void copy_column(
+    const struct tt_columns_of *k, uint32_t metric, enum tt_role role,
+    const struct tt_order *o, uint64_t *to)
+{
+    for (uint32_t c = 0; to && c < k->p->contexts; c++) {
+        const uint64_t amount = kept_of(k, metric, role, c);
+        if (amount)
+            to[o->context[k->context[c]] + 1] += amount;
+    }
+}
+
+/* ── Columns that there are ───────────────────────────────────────────────────────── */
+
 static int add_all_columns(struct tt_builder *b, const struct tt_order *o,
                            struct image *m)
 {
@@ -94,6 +146,8 @@ static int add_all_columns(struct tt_builder *b, const struct tt_order *o,
         TT_ASSERT(e[i].metric < b->metric.count && e[i].row >> 32 < TT_ROLES);
         roles[o->metric[e[i].metric]] |= 1u << (e[i].row >> 32);
     }
+    for (uint32_t i = 0; b->columns.p && i < b->columns.p->metrics; i++)
+        roles[o->metric[b->columns.metric[i]]] |= roles_of(&b->columns, i);
     for (size_t i = 0; i < b->missing.count; i++)
         roles[o->metric[missing[i].metric]] |= 1u << TT_ROLES;
     for (uint32_t metric = 0; metric < b->metric.count; metric++)
@@ -162,7 +216,8 @@ static void add_digest(struct tt_builder *b, const struct tt_order *o, struct im
                 add_part(b, m, (enum tt_section_kind)digest[k], s.key, NULL, b->digest,
                          sizeof(struct tt_digest_figure));
         }
-    add_edges(b, o, m);
+    if (!b->without_edges)
+        add_edges(b, o, m);
 }
 
 static char *part_at(const struct image *m, enum tt_section_kind kind, uint32_t key)
@@ -323,6 +378,19 @@ static void run_sums(uint64_t *sums, uint64_t contexts)
         sums[c + 1] += sums[c];
 }
 
+static void copy_columns(const struct tt_columns_of *k, const struct tt_order *o,
+                         struct column_set *set)
+{
+    for (uint32_t i = 0; k->p && i < k->p->metrics; i++) {
+        struct column_set *s = &set[o->metric[k->metric[i]]];
+        copy_column(k, i, TT_ROLE_SELF, o, s->self);
+        if (k->p->metric[i].elsewhere)
+            copy_column(k, i, TT_ROLE_ELSEWHERE, o, s->elsewhere);
+        if (k->p->metric[i].low)
+            copy_column(k, i, TT_ROLE_OWN, o, s->low);
+    }
+}
+
 /* Reads the log once; the log is not used after that. */
 static int write_columns(struct tt_builder *b, const struct tt_order *o,
                          const struct image *m)
@@ -342,6 +410,7 @@ static int write_columns(struct tt_builder *b, const struct tt_order *o,
         add_entry(b, arc, &set[e[i].metric], &e[i]);
         tt_vector_forget(&b->entry, i + 1);
     }
+    copy_columns(&b->columns, o, set);
     for (size_t i = 0; i < b->missing.count; i++)
         set[o->metric[missing[i].metric]]
             .missed[o->context[missing[i].context]] += missing[i].amount;

@@ -535,6 +535,7 @@ static const struct query_key {
     {"centre", read_filter, TT_FILTER_CENTRE},
     {"prune", read_prune, 0},
     {"root", read_filter, TT_FILTER_ROOT},
+    {"collapse", read_filter, TT_FILTER_COLLAPSE},
     {"focus", read_regex, TT_FILTER_SELECT},
     {"ignore", read_regex, TT_FILTER_EXCLUDE},
     {"hide", read_regex, TT_FILTER_FOLD},

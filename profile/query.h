@@ -17,7 +17,8 @@ enum tt_filter_kind {
     TT_FILTER_ROOT,   /* paths begin at the outermost of these; others are dropped */
     TT_FILTER_STRAND, /* only figures of these strands */
     TT_FILTER_CENTRE, /* of all in a row together: fold whatever is none of these */
-    TT_FILTER_TIME,   /* only samples in this range of time: see range.c */
+    TT_FILTER_COLLAPSE, /* a call back to a block of the path that matches continues there */
+    TT_FILTER_TIME,     /* only samples in this range of time: see range.c */
     TT_FILTERS
 };
 
@@ -57,6 +58,10 @@ struct tt_query {
      * view finds them. */
     const struct tt_bursts *bursts;
     double seconds; /* between the two, for rates; 0: not known */
+    /* Asked now and then while a filter works: does anybody wait for the answer?  NULL: somebody
+     * does. */
+    int (*is_wanted)(void *asker);
+    void *asker;
     char error[160];
 };
 

@@ -246,6 +246,8 @@ static const char *reason_of(const struct tt_answers *a, const struct tt_query *
 {
     if (error == -TT_ERR_OPTION)
         return q->error;
+    if (error == -TT_ERR_STATE)
+        return "nobody waits for the answer";
     if (error != -TT_ERR_FORMAT)
         return "no memory";
     return *a->profile->error || !a->before ? a->profile->error : a->before->error;
@@ -258,6 +260,8 @@ int tt_answer(struct tt_answers *a, const char *query, size_t most, struct tt_te
     int error;
 
     tt_query_init(&k.q, a->memory);
+    k.q.is_wanted = a->is_wanted;
+    k.q.asker = a->asker;
     error = answer(a, &k, query, most, out);
     if (error) {
         out->bytes.count = before;

@@ -25,6 +25,9 @@ struct tt_answers {
         uint64_t used; /* when, by `clock` */
     } kept[TT_ANSWERS_KEPT];
     uint64_t clock;
+    /* Set after init: is the answer to the question at hand still wanted?  NULL: yes. */
+    int (*is_wanted)(void *asker);
+    void *asker;
     struct tt_bursts *bursts; /* of the profile: owned; NULL: nothing was asked */
 };
 
@@ -38,8 +41,8 @@ void tt_answers_fini(struct tt_answers *);
  * and its answer is {"tallytree":1,"more":true} until all is done.  If the JSON is longer
  * than `most` bytes (0, or a query that begins with "all&": any length), it has fewer rows,
  * and the remainder says how many.
- * Otherwise {"tallytree":1,"error":"…"}, and -TT_ERR_OPTION, -TT_ERR_FORMAT or
- * -TT_ERR_MEMORY. */
+ * Otherwise {"tallytree":1,"error":"…"}, and -TT_ERR_OPTION, -TT_ERR_FORMAT, -TT_ERR_MEMORY, or
+ * -TT_ERR_STATE if it is not wanted any more. */
 int tt_answer(struct tt_answers *, const char *query, size_t most, struct tt_text *);
 
 #endif

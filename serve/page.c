@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "asset.h"
+#include "connections.h"
 #include "hex.h"
 #include "table-json.h"
 #include "table-print.h"
@@ -102,12 +103,22 @@ static int reply_asset(struct tt_reply *r, const char *path)
 
 /* ── Views ────────────────────────────────────────────────────────────────────────── */
 
+/* A page that is left, or a search that is typed on, ends its connection. */
+static int is_wanted(void *asker)
+{
+    const struct tt_reply *r = asker;
+
+    return !tt_connection_is_gone(r->connection);
+}
+
 static void reply_query(struct tt_page *s, const char *query, struct tt_reply *r)
 {
     struct tt_text t;
     int error;
 
     tt_text_init(&t, NULL);
+    s->answers.is_wanted = is_wanted;
+    s->answers.asker = r;
     error = tt_answer(&s->answers, query, TT_REPLY_MOST, &t);
     reply_json(r, !error ? 200 : error == -TT_ERR_OPTION ? 400 : 500, &t);
 }

@@ -100,6 +100,8 @@ TEST(each_filter_does_to_a_small_tree_what_it_says)
                                   "main;parse;[pruned]=24/120 "},
         {"show_from=list&hide=gc", "list=8/120 "},
         {"focus=li&ignore=gc", "main;parse;list=8/40 "},
+        {"collapse=*", "main=1/10 main;gc=2/3 main;parse=4/20 main;parse;list=8/40 "
+                       "main;parse;list;gc=16/80 "},
         {"select=none", ""},
         {"fold=none&exclude=none", "main=1/10 main;gc=2/3 main;parse=4/20 "
                                    "main;parse;list=8/40 main;parse;list;gc=16/80 "},
@@ -112,6 +114,31 @@ TEST(each_filter_does_to_a_small_tree_what_it_says)
         return;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_query(&m.p, cases[i].query, cases[i].tree);
+    end(&m);
+}
+
+/* main calls eval, which calls apply, which calls eval, and so on. */
+TEST(recursion_is_collapsed_onto_the_first_of_a_block)
+{
+    struct made m;
+
+    begin(&m);
+    add(&m, "main;eval", 1, 10);
+    add(&m, "main;eval;apply", 2, 20);
+    add(&m, "main;eval;apply;eval", 4, 40);
+    add(&m, "main;eval;apply;eval;gc", 8, 80);
+    add(&m, "main;eval;apply;eval;apply", 16, 160);
+    add(&m, "main;eval;eval", 32, 320);
+    if (!finish(&m))
+        return;
+    check_query(&m.p, "collapse=*",
+                "main;eval=37/370 main;eval;apply=18/180 main;eval;gc=8/80 ");
+    check_query(&m.p, "collapse=apply",
+                "main;eval=1/10 main;eval;apply=18/180 main;eval;apply;eval=4/40 "
+                "main;eval;apply;eval;gc=8/80 main;eval;eval=32/320 ");
+    check_query(&m.p, "collapse=eval&fold=eval",
+                "main=0/370 main;apply=18/180 main;gc=8/80 ");
+    check_query(&m.p, "exclude=gc&fold=apply&collapse=*", "main;eval=37/550 ");
     end(&m);
 }
 
@@ -265,6 +292,9 @@ TEST(a_chain_of_a_million_is_filtered_like_any_other)
         {"root=g", DEEP - 1, DEEP},
         {"prune=50%25", DEEP, DEEP / 2 + 3},
         {"select=g&fold=f&prune=10&root=g", DEEP - 1, DEEP / 2 - 3},
+        {"collapse=*", DEEP, 3},
+        {"collapse=g", DEEP, 4},
+        {"collapse=g&exclude=g", 1, 2},
     };
     struct made m;
     uint32_t block[2], at = 0;
@@ -291,6 +321,73 @@ TEST(a_chain_of_a_million_is_filtered_like_any_other)
             tt_filter_close(&f, NULL);
         }
         tt_query_fini(&q);
+    }
+    end(&m);
+}
+
+/* Wanted for so many questions. */
+struct patience {
+    long left, asked;
+};
+
+static int is_patient(void *arg)
+{
+    struct patience *p = arg;
+
+    p->asked++;
+    return p->left-- > 0;
+}
+
+/* A filter of `query` for somebody who waits for so many questions; how many there were. */
+static long stop_after(const struct tt_profile *p, const char *query, long questions,
+                       int *error)
+{
+    const long before = failing_pieces;
+    struct patience patience = {questions, 0};
+    struct tt_filtered f;
+    struct tt_query q;
+
+    failing_after = 1000000;
+    tt_query_init(&q, &failing);
+    CHECK_INT(tt_query_parse(&q, query), 0);
+    q.is_wanted = is_patient;
+    q.asker = &patience;
+    *error = tt_filter_apply(p, &q, &f);
+    CHECK((f.image != NULL) == (*error == 0));
+    tt_filter_close(&f, &failing);
+    tt_query_fini(&q);
+    CHECK_INT(failing_pieces, before);
+    return patience.asked;
+}
+
+TEST(a_filter_that_nobody_waits_for_stops_and_frees_what_it_has)
+{
+    enum { WIDE = 200000 };
+    static const char *const queries[] = {"exclude=b9", "fold=b9", "collapse=*",
+                                          "exclude=b1&prune=5&exclude=b2"};
+    struct made m;
+    char name[20];
+    int error;
+
+    begin(&m);
+    for (int i = 0; i < WIDE; i++) {
+        (void)snprintf(name, sizeof name, "b%d", i);
+        tt_builder_add(m.b, TT_ROLE_SELF,
+                       tt_builder_context(
+                           m.b, TT_BUILDER_ROOT,
+                           tt_builder_block(m.b, &(struct tt_block_info){.name = name})),
+                       m.metric[1], (uint64_t)i);
+    }
+    if (!finish(&m))
+        return;
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+        const long all = stop_after(&m.p, queries[i], 1000, &error);
+        CHECK_INT(error, 0);
+        CHECK(all > WIDE / 65536 + 1); /* each 65,536 contexts, and before the image */
+        for (long n = 0; n < all; n++) {
+            CHECK_INT(stop_after(&m.p, queries[i], n, &error), n + 1);
+            CHECK_INT(error, -TT_ERR_STATE);
+        }
     }
     end(&m);
 }

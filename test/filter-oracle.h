@@ -26,7 +26,7 @@ static inline const char *step_key(const struct step *s)
         [TT_FILTER_SELECT] = "select", [TT_FILTER_EXCLUDE] = "exclude",
         [TT_FILTER_FOLD] = "fold",     [TT_FILTER_PRUNE] = "prune",
         [TT_FILTER_ROOT] = "root",     [TT_FILTER_STRAND] = "strand",
-        [TT_FILTER_CENTRE] = "centre",
+        [TT_FILTER_CENTRE] = "centre", [TT_FILTER_COLLAPSE] = "collapse",
     };
 
     return keys[s->kind];
@@ -91,6 +91,35 @@ static inline int is_step_small(const struct model *m, const struct step *s,
     return cost_below(m, &above, s->metric) < s->least;
 }
 
+/* Each block that matches begins again where it was on the path. */
+static inline int collapse_path(const struct model *m, const struct step *s,
+                                const struct model_path *p, int *block)
+{
+    int depth = 0;
+
+    for (int i = 0; i < p->depth; i++) {
+        int at = 0;
+        while (at < depth && block[at] != p->block[i])
+            at++;
+        if (!is_like(m, p->block[i], s->text))
+            at = depth;
+        block[at] = p->block[i];
+        depth = at + 1;
+    }
+    return depth;
+}
+
+/* Does a dropped push lead back into the path that `from` has become? */
+static inline int leads_back(const struct model *m, const struct step *s,
+                             const struct model_path *from,
+                             const struct model_path *after)
+{
+    int block[MODEL_DEPTH + 1];
+
+    return s->kind == TT_FILTER_COLLAPSE &&
+           after->depth <= collapse_path(m, s, from, block);
+}
+
 /* The path that `p` becomes; 0: it is not wanted.  `sized`: its depth as far as it may be
  * too small.  *folded: its last block was spliced out. */
 static inline int step_path(const struct model *m, const struct step *s,
@@ -104,6 +133,10 @@ static inline int step_path(const struct model *m, const struct step *s,
     memcpy(to->block, p->block, sizeof p->block);
     if (s->kind == TT_FILTER_STRAND)
         return 1;
+    if (s->kind == TT_FILTER_COLLAPSE) {
+        to->depth = collapse_path(m, s, p, to->block);
+        return 1;
+    }
     while (first < p->depth &&
            (by_size ? first >= sized || !is_step_small(m, s, p, first + 1)
                     : !is_like(m, p->block[first], s->text)))
@@ -197,6 +230,14 @@ static inline void step_dropped(const struct model *m, const struct step *s,
     leaf.block[leaf.depth++] = a->block;
     if (!step_path(m, s, &leaf, sized, &after, &folded) || folded)
         return;
+    if (leads_back(m, s, &m->path[a->from], &after)) {
+        struct model_path from = {0};
+        from.depth = collapse_path(m, s, &m->path[a->from], from.block);
+        at = model_context(to, after.block, after.depth);
+        add_calls(to, at, a);
+        add_step_arc(to, model_context(to, from.block, from.depth), at, a);
+        return;
+    }
     if (after.block[after.depth - 1] != a->block) {
         at = model_context(to, after.block, after.depth);
         add_calls(to, at, a);

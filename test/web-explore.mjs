@@ -114,6 +114,82 @@ int main(int n, char **v) { (void)v; return (int)work((unsigned)n * 10); }
   await context.close();
 }
 
+/* Recursion is collapsed in both trees by a click, and undone by another: the figures are those of
+   paths on which each function is once, reckoned here from the stacks. */
+async function recursion() {
+  const stacks = [["main;eval", 3], ["main;eval;apply", 5], ["main;eval;apply;eval;gc", 7], ["main;eval;apply;eval;apply;eval", 11], ["main;gc;gc;eval", 13]];
+  const once = (stack) => stack.reduce((path, f) => [...path.slice(0, path.includes(f) ? path.indexOf(f) : path.length), f], []);
+  const totals = new Map();
+  const add = (map, key, n) => map.set(key, (map.get(key) ?? 0) + n);
+  for (const [text, n] of stacks) {
+    const path = once(text.split(";"));
+    path.forEach((_, i) => add(totals, path.slice(0, i + 1).join(";"), n));
+  }
+  const file = join(folder, "recursive.folded");
+  writeFileSync(file, stacks.map(([s, n]) => `${s} ${n}\n`).join(""));
+  const page = await view(file, "#view=tree&threshold=0");
+  const tree = (column) =>
+    page.$$eval("tbody tr.entry", (rows, column) => {
+      const path = [];
+      return rows.map((r) => {
+        path.length = Number(getComputedStyle(r.cells[0]).getPropertyValue("--depth"));
+        path.push(r.querySelector("[data-block]").dataset.block);
+        return [path.filter((n) => n !== "[root]").join(";"), Number(r.querySelectorAll("td.figure")[column].title.replace(/[^0-9]/g, ""))];
+      }).filter(([p]) => p).sort();
+    }, column);
+  const sorted = (map) => [...map].sort();
+  await page.click("text=open all");
+  const whole = await tree(3);
+  await page.click("text=collapse recursion");
+  await settled(page);
+  await page.click("text=open all");
+  is([word(page, "collapse"), await page.getAttribute("text=collapse recursion", "aria-pressed")], ["*", "true"], "a click collapses recursion");
+  is(await tree(3), sorted(totals), "each function is on a path once, with the total of what was collapsed");
+  await to(page, "#view=callers&as=table&threshold=0&collapse=*");
+  await page.click("text=open all");
+  const inverted = new Map((await tree(1)).filter(([p, n]) => p.includes(";") && n));
+  const self = new Map();
+  for (const [text, n] of stacks) {
+    const path = once(text.split(";")).reverse();
+    path.forEach((_, i) => i && add(self, path.slice(0, i + 1).join(";"), n));
+  }
+  is(sorted(inverted), sorted(self), "the callers do so, too, with what each function itself cost below each of them");
+  await to(page, "#view=tree&threshold=0&collapse=*");
+  await page.click("text=collapse recursion");
+  await settled(page);
+  await page.click("text=open all");
+  is([word(page, "collapse"), await tree(3)], [null, whole], "another click undoes it");
+  await page.focus('main [data-block="apply"]');
+  await page.keyboard.press("m");
+  await page.keyboard.press("e");
+  await settled(page);
+  ok(word(page, "collapse").startsWith("apply#") && (await page.textContent(".chips")).includes("collapse"), "the menu does so for one function", word(page, "collapse"));
+  is(page.complaints, [], "no complaint from the browser");
+}
+
+/* What is asked and then not wanted any more is cancelled: the server is held here. */
+async function superseded(page) {
+  const held = [], gone = [];
+  const failed = (r) => gone.push(new URL(r.url()).search);
+  page.on("requestfailed", failed);
+  await page.route(/exclude=f1&|exclude=f2&/, (route) => held.push(route));
+  const ask = async (hash) => {
+    const before = held.length;
+    await page.evaluate((h) => (location.hash = h), hash);
+    while (held.length === before) await page.evaluate(() => new Promise(requestAnimationFrame));
+  };
+  await ask("#view=flat&exclude=f1&limit=100");
+  await ask("#view=flat&exclude=f2&limit=100");
+  while (!gone.length) await page.evaluate(() => new Promise(requestAnimationFrame));
+  ok(gone.every((q) => q.includes("exclude=f1")), "a question that another one replaces is cancelled", gone.join(" "));
+  for (const route of held) if (route.request().url().includes("exclude=f2")) await route.continue();
+  await page.unroute(/exclude=f1&|exclude=f2&/);
+  await settled(page);
+  is((await cells(page, flat)).some((r) => r.name === "f2"), false, "and the other one is answered");
+  page.off("requestfailed", failed);
+  page.complaints = page.complaints.filter((c) => !c.includes("ERR_ABORTED"));
+}
+
 await run(async () => {
   const file = replayed("explore.tt", events);
   const page = await view(file, "#view=lines");
@@ -317,6 +393,9 @@ await run(async () => {
   const of = chosen === "one" ? functions.slice(0, 60) : functions.slice(60);
   is((await cells(page, flat)).filter((r) => /^f\d/.test(r.name)).map((r) => r.name).sort(), of.map((n) => `f${n}`).sort(), "which has what it did");
   is(page.complaints.filter((c) => !/400|404/.test(c)), [], "no complaint from the browser");
+
+  await recursion();
+  await superseded(page);
 
   /* A unit and a metric may be called anything. */
   {

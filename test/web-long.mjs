@@ -196,10 +196,18 @@ async function memory() {
   const rows = () => page.$$eval("tbody tr.entry", (e) => Object.fromEntries(e.map((r) => [r.querySelector("[data-block]").dataset.block, r.querySelectorAll("td.figure")[1].title.replace(/\D/g, "")])));
   is(await rows(), { xmalloc: "900", parse: "100" }, "memory is by the function that allocated it");
   is(await page.$$eval("th", (e) => e.slice(1, 4).map((x) => x.textContent.trim())), ["objects", "bytes", "overhead"], "columns say of what");
-  ok((await page.textContent(".wrapper")).startsWith("xmalloc allocated 90.00\u202f%"), "one that allocates for others is named", await page.textContent(".wrapper"));
+  ok((await page.textContent(".wrapper")).startsWith("xmalloc allocates for its callers."), "one that is known to allocate for others is named", await page.textContent(".wrapper"));
   await page.click(".wrapper button");
   await settled(page);
   is(await rows(), { load: "600", parse: "400" }, "and is folded into its callers by a click");
+  ok((await page.textContent(".wrapper")).startsWith("load allocated 60.00\u202f%"), "and then another one that may be", await page.textContent(".wrapper"));
+  const names = ["g_malloc", "PyMem_RawMalloc", "sqlite3MemMalloc", "std::allocator<char>::allocate", "xalloc_of_mine"];
+  const many = replayed("wrappers.tt", names.map((n, i) => `push f${i}\npush ${n}\nalloc t ${100 + i} 8\npop\npop\n`).join(""));
+  await page.goto("about:blank");
+  const other = await view(many, "#view=space&by=block");
+  await other.click(".wrapper button");
+  await settled(other);
+  is(await other.$$eval("tbody tr.entry [data-block]", (e) => e.map((x) => x.dataset.block).sort()), ["f0", "f1", "f2", "f3", "xalloc_of_mine"], "all known ones go by one click");
 }
 
 async function unpacking() {

@@ -99,7 +99,7 @@ await run(async () => {
   /* A function that calls nothing: its page says so, its graph is not as large as the window. */
   await page.goto(page.url().replace(/#.*/, "#view=block&block=idle"));
   await settled(page);
-  is(await page.textContent(".two .empty"), "It called no other function.", "a function that calls nothing says so");
+  is(await page.textContent(".two .empty"), "No callees were recorded.", "a function that calls nothing says so");
   await page.goto(page.url().replace(/#.*/, "#view=graph&root=idle"));
   await page.waitForSelector(".graph .box text");
   const letters = await page.$eval(".graph .box text", (e) => parseFloat(getComputedStyle(e).fontSize) * e.ownerSVGElement.getScreenCTM().a);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // callers.tsx - the inverted pages: each function, and below it its callers.
 import { useMemo } from "preact/hooks";
+import { CollapseRecursion } from "./filters";
 import { finest, Flame, FRAMES, layOut } from "./flame";
 import { addressOf, blockOf, withoutIdentity } from "./names";
 import { Answer, More, rowsOf } from "./parts";
@@ -30,7 +31,7 @@ export function CallersTablePage() {
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption="Each function, and below it its callers" tree />
+            <Figures table={table} caption="Each function, and below it its callers" tools={<CollapseRecursion />} tree />
             <More table={table} limit={limit} />
           </>
         )}

@@ -75,7 +75,7 @@ function expressionOf(text: string): { js: string; ere: string } {
   return { js, ere };
 }
 
-const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+export const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 
 // Plain texts match parts of names, globs whole names; /…/ are expressions; throws an error text.
 export function wantedOf(text: string): Wanted {

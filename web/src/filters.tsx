@@ -4,7 +4,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { withoutIdentity } from "./names";
 import { useShell } from "./shell";
-import { filterKinds, withFilters, type Filter, type FilterKind } from "./state";
+import { addFilter, filterKinds, withFilters, type Filter, type FilterKind } from "./state";
 
 // The names of the kinds on the page, and their effects.
 export const filterWords: Record<FilterKind, { label: string; about: string }> = {
@@ -14,6 +14,7 @@ export const filterWords: Record<FilterKind, { label: string; about: string }> =
   centre: { label: "charge to", about: "merge all others: their cost goes to it" },
   prune: { label: "cut", about: "cut parts off, by name or below 0.5%, 10ms, 1000, calls<9: the cost stays with the caller" },
   root: { label: "begin at", about: "paths begin there, and others are dropped" },
+  collapse: { label: "collapse", about: "recursion: a call back to it continues at the first one on the path; * for all" },
   strand: { label: "thread", about: "only these threads, processes or ranks" },
   time: { label: "time", about: "only this range: 2s..3.5s, -10s.., 25%..50%, 14:03:10..14:03:20" },
 };
@@ -25,6 +26,18 @@ interface At {
   index: number;
   x: number;
   y: number;
+}
+
+// A button that collapses all recursion, or no longer.
+export function CollapseRecursion() {
+  const { state, go } = useShell();
+  const isIt = (f: Filter) => f.kind === "collapse" && f.pattern === "*" && !f.off;
+  const on = state.filters.some(isIt);
+  return (
+    <button aria-pressed={on} title={filterWords.collapse.about} onClick={() => go(on ? withFilters(state, state.filters.filter((f) => !isIt(f))) : addFilter(state, "collapse", "*"))}>
+      collapse recursion
+    </button>
+  );
 }
 
 export function Chips() {

@@ -81,7 +81,7 @@ export function FunctionPage() {
                 {of("callee").length ? (
                   <Figures table={table} caption="Callees: what it called" rows={of("callee")} sortable={false} leave={spare} nameTitle="callee" />
                 ) : (
-                  <p class="empty">It called no other function.</p>
+                  <p class="empty">No callees were recorded.</p>
                 )}
               </div>
             </>

@@ -2,12 +2,13 @@
 // memory.tsx - the page of what was allocated: by function, by type and generation, and weighted
 // against time.
 import { useMemo } from "preact/hooks";
+import { literally } from "./expression";
 import { share } from "./format";
 import type { Table } from "./model";
 import { addressOf, blockOf, brief, labelOf, type Block } from "./names";
 import { Answer, Choice, More, rowsOf, Slider } from "./parts";
 import { useShell, useTable } from "./shell";
-import { addFilter, query, withWords } from "./state";
+import { addFilter, exactly, query, withWords } from "./state";
 import { BlockName, Figures } from "./table";
 
 // Bars of time and space, weighted by hand: all space at one end, all time at the other.
@@ -79,17 +80,46 @@ const neverHappened = (table: Table) =>
 
 const MOST = 0.5; // of all bytes: a function that has more may be an allocator's wrapper
 
-// A function through which most is allocated, which can be folded into its callers.
+// Functions of common libraries, languages and programs that allocate for their callers.
+const known = new RegExp(
+  "^(" +
+    [
+      "x(m|c|re|z|nm|nre)alloc(array)?|x(str|strn|mem)dup|(safe|checked|must)_?(m|c|re)alloc",
+      "operator new(\\[\\])?(\\(.*\\))?|.*allocator(_traits)?<.*>::allocate(\\(.*\\))?",
+      "g_(try_)?(malloc0?|realloc|slice_alloc0?|memdup2?|strn?dup)(_n)?",
+      "_?Py(Mem|Object)_(Raw|Default)?(Raw)?(Malloc|Calloc|Realloc)|Perl_safesys(m|c|re)alloc|(ruby|objspace)_x(m|c|re)alloc.*|_?(safe_)?e(m|c|re)alloc.*",
+      "sqlite3_?(Db|Mem)?([Mm]|[Rr]e)alloc.*|mallocWithAlarm|dbMallocRawFinish",
+      "(av|apr|ngx|png|CRYPTO|OPENSSL|talloc|_talloc)_[a-z_]*(m|c|re|p|z)?alloc(_[a-z]+)?|__(rust|rdl|rg)_(re)?alloc(_zeroed)?|alloc::alloc::.*",
+    ].join("|") +
+    ")$",
+);
+
+const MERGED = 8; // names in one filter
+
+// Offers to merge functions into their callers: known wrappers, and else one through which most is
+// allocated.
 function Wrapper({ table }: { table: Table }) {
   const shell = useShell();
-  const row = table.rows.reduce((a, b) => ((b.role === "entry" && (table.number(b, "share") ?? 0) > (table.number(a, "share") ?? 0)) || a.role !== "entry" ? b : a));
-  const of = table.number(row, "share") ?? 0;
-  if (row.role !== "entry" || of < MOST) return null;
+  const entries = table.rows.filter((r) => r.role === "entry");
+  const names = [...new Set(entries.map((r) => blockOf(table, r).name))].filter((n) => known.test(n)).slice(0, MERGED);
+  const merge = (pattern: string) => () => shell.go(addFilter(shell.state, "fold", pattern));
+  if (names.length) {
+    const one = names.length === 1;
+    return (
+      <p class="wrapper">
+        {`${names.slice(0, 3).map((n) => brief(n)).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""} ${one ? "allocates for its" : "allocate for their"} callers. `}
+        <button onClick={merge(one ? exactly(names[0]!) : `/^(${names.map(literally).join("|")})$/`)}>{one ? "merge it into them" : "merge them into these"}</button>
+      </p>
+    );
+  }
+  const row = entries.reduce<(typeof entries)[0] | null>((a, b) => ((table.number(b, "share") ?? 0) > (a ? (table.number(a, "share") ?? 0) : 0) ? b : a), null);
+  const of = row ? (table.number(row, "share") ?? 0) : 0;
+  if (!row || of < MOST) return null;
   const block = blockOf(table, row);
   return (
     <p class="wrapper">
       {`${brief(labelOf(block))} allocated ${share(of)} of all bytes. If it allocates for its callers, `}
-      <button onClick={() => shell.go(addFilter(shell.state, "fold", addressOf(block)))}>merge it into them</button>
+      <button onClick={merge(addressOf(block))}>merge it into them</button>
     </p>
   );
 }

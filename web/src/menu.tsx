@@ -27,6 +27,7 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
     ["h", "charge to it: merge all others", filter("centre", pattern)],
     ["p", "cut off: its cost stays with the caller", filter("prune", pattern)],
     ["r", "begin at it", filter("root", pattern)],
+    ["e", "collapse its recursion", filter("collapse", pattern)],
     ...(module
       ? ([
           ["m", `only ${module}`, filter("select", ofModule(module))],

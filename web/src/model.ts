@@ -112,23 +112,23 @@ export interface LiveState {
 }
 
 interface Engine {
-  query(query: string): Promise<unknown>;
+  query(query: string, signal?: AbortSignal): Promise<unknown>;
   source(file: string, first: number): Promise<unknown>;
   state(): Promise<unknown>;
 }
 
 class Server implements Engine {
-  private async get(path: string): Promise<unknown> {
+  private async get(path: string, signal?: AbortSignal): Promise<unknown> {
     let reply: Response;
     try {
-      reply = await fetch(path, { credentials: "omit", cache: "no-store" });
+      reply = await fetch(path, { credentials: "omit", cache: "no-store", signal: signal ?? null });
     } catch {
       throw new Error("tallytree view does not answer any more; start it again");
     }
     return reply.json();
   }
-  query(query: string) {
-    return this.get("query?" + query);
+  query(query: string, signal?: AbortSignal) {
+    return this.get("query?" + query, signal);
   }
   source(file: string, first: number) {
     return this.get("source?" + new URLSearchParams({ file, first: String(first) }));
@@ -259,9 +259,14 @@ function checked<T>(reply: unknown): T {
   return reply as T;
 }
 
-// The last answers, so that going back shows at once.
+// The last answers, so that going back shows at once; and those that are waited for.
 const KEPT = 40;
-const kept = new Map<string, Promise<Table>>();
+interface Kept {
+  answer: Promise<Table>;
+  askers: number; // that still want it
+  stop: AbortController;
+}
+const kept = new Map<string, Kept>();
 
 export function forgetAnswers() {
   kept.clear();
@@ -280,17 +285,32 @@ export async function askPart(): Promise<Table | null> {
   return (reply as { more?: boolean }).more ? null : tableOf(reply);
 }
 
-export function ask(query: string): Promise<Table> {
+function keep(query: string): Kept {
   const before = kept.get(query);
   if (before) return before;
-  const answer = engine.query(query).then(tableOf);
-  answer.catch(() => kept.delete(query));
-  kept.set(query, answer);
+  const stop = new AbortController();
+  const entry: Kept = { answer: engine.query(query, stop.signal).then(tableOf), askers: 0, stop };
+  const forget = () => kept.get(query) === entry && kept.delete(query);
+  stop.signal.addEventListener("abort", forget);
+  entry.answer.then(() => (entry.askers = Infinity), forget); // there is nothing to stop
+  kept.set(query, entry);
   for (const old of kept.keys()) {
     if (kept.size <= KEPT) break;
     kept.delete(old);
   }
-  return answer;
+  return entry;
+}
+
+// Its answer, and what to call when it is not wanted any more: if nobody else asks the same, the
+// engine stops working at it.
+export function askFor(query: string): [Promise<Table>, () => void] {
+  const entry = keep(query);
+  entry.askers++;
+  const leave = () => {
+    entry.askers--;
+    setTimeout(() => entry.askers || entry.stop.abort()); // the next page may ask the same
+  };
+  return [entry.answer, leave];
 }
 
 export async function readSource(file: string, first: number): Promise<Source> {

@@ -2,7 +2,7 @@
 // shell.ts - the frame of every page of the viewer: the address, hits, the block's menu.
 import { createContext } from "preact";
 import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
-import { ask, type Table } from "./model";
+import { askFor, type Table } from "./model";
 import type { Block } from "./names";
 import type { State } from "./state";
 
@@ -54,12 +54,14 @@ function useAnswer(query: string | null, version: number): Asked {
     }
     let wanted = true;
     set((before) => ({ ...before, busy: true }));
-    ask(query).then(
+    const [answer, leave] = askFor(query);
+    answer.then(
       (table) => wanted && set({ table, error: null, busy: false }),
       (e: Error) => wanted && set({ table: null, error: e.message, busy: false }),
     );
     return () => {
       wanted = false;
+      leave();
     };
   }, [query, version]);
   return asked;

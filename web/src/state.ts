@@ -3,7 +3,7 @@
 // and a copied link shows the same.  Its words are those of a query.
 import { useEffect, useState } from "preact/hooks";
 
-export const filterKinds = ["select", "exclude", "fold", "centre", "prune", "root", "strand", "time"] as const;
+export const filterKinds = ["select", "exclude", "fold", "centre", "prune", "root", "collapse", "strand", "time"] as const;
 export type FilterKind = (typeof filterKinds)[number];
 
 export interface Filter {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tree-page.tsx - the page of contexts: each function below its caller.
+import { CollapseRecursion } from "./filters";
 import { Beside } from "./frame";
 import { useMetrics } from "./functions";
 import { Answer, More, rowsOf } from "./parts";
@@ -16,7 +17,7 @@ export function TreePage() {
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption="Paths from the root, the largest first" order="inclusive" tools={<Beside />} tree rest={(parent) => format(withWords(state, { context: contextOf(table, parent) }))} />
+            <Figures table={table} caption="Paths from the root, the largest first" order="inclusive" tools={<><CollapseRecursion /><Beside /></>} tree rest={(parent) => format(withWords(state, { context: contextOf(table, parent) }))} />
             <More table={table} limit={limit} />
           </>
         )}
