@@ -145,7 +145,7 @@ waits()
 # Each interpreter uses 0.4 s of CPU time, however many samples a busy processor allows.
 subinterpreter()
 {
-    record "$1" test/python-subinterpreter.py 0.4 && metric=time folded &&
+    record "$1" test/python-subinterpreter.py 0.4 && metric="time" folded &&
         awk '{ share = $NF / 4e8 }
              /;inside[; ]/ { inside += share; if (!/;main;([^;]*;)*enter;([^;]*;)*<module>;([^;]*;)*inside[; ]/) wrong += share }
              /;outside[; ]/ { outside += share; if (!/;main;([^;]*;)*outside[; ]/ || /;enter;/) wrong += share }

@@ -112,7 +112,9 @@ static int add_seen(struct tt_snapshot *s, const struct tt_region *l,
     const struct tt_mapping only = {.start = l->start, .end = l->end};
     struct tt_image image = {.phdr = f->segment, .phdrs = f->segments, .fd = -1};
 
-    return tt_image_lies_at(&image, l->start, l->offset) ? tt_snapshot_add_known(s, f->known, &image, &only) : 0;
+    return tt_image_lies_at(&image, l->start, l->offset)
+               ? tt_snapshot_add_known(s, f->known, &image, &only)
+               : 0;
 }
 
 static int add_file(struct tt_snapshot *s, pid_t pid, const struct tt_region *l)
