@@ -42,15 +42,16 @@ struct split {
 
 enum part { DATA, COLUMNS, METADATA, NODES };
 
-static int keep(struct split *x, const struct tt_json *j, size_t *at)
+static void keep(struct split *x, const struct tt_json *j, size_t *at)
 {
     char *to = tt_vector_add(&x->text, j->length + 1);
 
-    if (!to)
-        return tt_source_no_memory(j->s);
+    if (!to) {
+        tt_source_no_memory(j->s);
+        return;
+    }
     memcpy(to, j->text, j->length + 1);
     *at = x->text.count - j->length - 1;
-    return 1;
 }
 
 static const char *text_at(const struct split *x, size_t at)
@@ -65,54 +66,48 @@ static struct column *column_at(const struct split *x, size_t i)
 
 /* ── Columns ──────────────────────────────────────────────────────────────────────── */
 
-static int read_names(struct split *x, struct tt_json *j)
+static void read_names(struct split *x, struct tt_json *j)
 {
-    int e = tt_json_array(j);
-
-    while (e > 0 && (e = tt_json_item(j)) > 0) {
+    for (tt_json_array(j); tt_json_item(j);) {
         struct column *c = tt_vector_add(&x->column, 1);
-        if (!c)
-            return tt_source_no_memory(j->s);
-        c->is_value = 1;
-        e = tt_json_string(j);
-        e = e > 0 ? keep(x, j, &c->name) : e;
-        c->unit = c->name + (e > 0 ? j->length : 0); /* "" */
-    }
-    return e;
-}
-
-static int read_column(struct split *x, struct tt_json *j, struct column *c)
-{
-    int e, kind;
-
-    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
-        if (tt_json_is(j, "is_value")) {
-            kind = tt_json_value(j);
-            if (kind != TT_JSON_TRUE && kind != TT_JSON_FALSE)
-                return kind < 0 ? kind : tt_json_wrong(j, "is_value is true or false");
-            c->is_value = kind == TT_JSON_TRUE;
-        } else if (tt_json_is(j, "attribute.unit")) {
-            e = tt_json_string(j);
-            e = e > 0 ? keep(x, j, &c->unit) : e;
-        } else {
-            e = tt_json_skip(j);
+        if (!c) {
+            tt_source_no_memory(j->s);
+            return;
         }
+        c->is_value = 1;
+        if (tt_json_string(j))
+            keep(x, j, &c->name);
+        c->unit = c->name + j->length; /* "" */
     }
-    return e < 0 ? e : 1;
 }
 
-static int read_metadata(struct split *x, struct tt_json *j)
+static void read_column(struct split *x, struct tt_json *j, struct column *c)
+{
+    for (tt_json_object(j); tt_json_key(j);)
+        if (tt_json_is(j, "is_value")) {
+            const enum tt_json_kind kind = tt_json_value(j);
+            c->is_value = kind == TT_JSON_TRUE;
+            if (kind != TT_JSON_TRUE && kind != TT_JSON_FALSE)
+                tt_json_wrong(j, "is_value is true or false");
+        } else if (!tt_json_is(j, "attribute.unit")) {
+            tt_json_skip(j);
+        } else if (tt_json_string(j)) {
+            keep(x, j, &c->unit);
+        }
+}
+
+static void read_metadata(struct split *x, struct tt_json *j)
 {
     size_t i = 0;
-    int e = tt_json_array(j), has_path = 0;
+    int has_path = 0;
 
-    while (e > 0 && (e = tt_json_item(j)) > 0) {
-        if (i == x->column.count)
-            return tt_json_wrong(j, "there are fewer columns than this");
-        e = read_column(x, j, column_at(x, i++));
-    }
-    if (e == 0 && i < x->column.count)
-        return tt_json_wrong(j, "a column has no metadata");
+    for (tt_json_array(j); tt_json_item(j);)
+        if (i < x->column.count)
+            read_column(x, j, column_at(x, i++));
+        else
+            tt_json_wrong(j, "there are fewer columns than this");
+    if (i < x->column.count)
+        tt_json_wrong(j, "a column has no metadata");
     for (i = 0; i < x->column.count; i++)
         has_path |= !column_at(x, i)->is_value &&
                     strcmp(text_at(x, column_at(x, i)->name), "path") == 0;
@@ -120,7 +115,6 @@ static int read_metadata(struct split *x, struct tt_json *j)
         column_at(x, i)->is_path = !column_at(x, i)->is_value &&
                                    (!has_path || strcmp(text_at(x, column_at(x, i)->name),
                                                         "path") == 0);
-    return e;
 }
 
 /* ── Nodes ────────────────────────────────────────────────────────────────────────── */
@@ -130,41 +124,31 @@ static struct node *node_at(const struct split *x, uint32_t i)
     return (struct node *)x->node.item + i;
 }
 
-static int read_node(struct split *x, struct tt_json *j)
+static void read_node(struct split *x, struct tt_json *j)
 {
-    struct node n = {.parent = TT_NONE, .label = SIZE_MAX};
-    uint64_t parent;
-    int e, is_null = 0;
+    struct node n = {.parent = TT_NONE, .label = SIZE_MAX, .context = TT_NONE};
 
-    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+    for (tt_json_object(j); tt_json_key(j);)
         if (tt_json_is(j, "label")) {
-            e = tt_json_string(j);
-            e = e > 0 ? keep(x, j, &n.label) : e;
+            if (tt_json_string(j))
+                keep(x, j, &n.label);
         } else if (tt_json_is(j, "parent")) {
-            e = tt_json_whole(j, &parent, &is_null);
-            if (e > 0 && !is_null && parent >= x->node.count)
-                return tt_json_wrong(j, "a node's parent is not before it");
-            n.parent = e > 0 && !is_null ? (uint32_t)parent : TT_NONE;
+            const uint64_t parent = tt_json_whole_or(j, UINT64_MAX);
+            if (parent != UINT64_MAX && parent >= x->node.count)
+                tt_json_wrong(j, "a node's parent is not before it");
+            n.parent = parent == UINT64_MAX ? TT_NONE : (uint32_t)parent;
         } else {
-            e = tt_json_skip(j);
+            tt_json_skip(j);
         }
-    }
-    if (e < 0)
-        return e;
     if (n.label == SIZE_MAX)
-        return tt_json_wrong(j, "this node has no label");
-    n.context = TT_NONE;
-    e = tt_source_append(j->s, &x->node, &n);
-    return e ? e : 1;
+        tt_json_wrong(j, "this node has no label");
+    tt_source_append(j->s, &x->node, &n);
 }
 
-static int read_nodes(struct split *x, struct tt_json *j)
+static void read_nodes(struct split *x, struct tt_json *j)
 {
-    int e = tt_json_array(j);
-
-    while (e > 0 && (e = tt_json_item(j)) > 0)
-        e = read_node(x, j);
-    return e;
+    for (tt_json_array(j); tt_json_item(j);)
+        read_node(x, j);
 }
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
@@ -198,56 +182,49 @@ static uint32_t enter(struct split *x, uint32_t from, uint32_t index)
     return context;
 }
 
-static int read_cells(struct split *x, struct tt_json *j)
+static void read_cells(struct split *x, struct tt_json *j)
 {
-    int e = tt_json_array(j), kind;
-
     x->cell.count = 0;
-    while (e > 0 && (e = tt_json_item(j)) > 0) {
-        struct cell *c;
+    for (tt_json_array(j); tt_json_item(j);) {
+        struct cell c = {.text = 0};
         if (x->cell.count == x->column.count)
-            return tt_json_wrong(j, "a row has more cells than there are columns");
-        kind = tt_json_value(j);
-        if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
-            return tt_json_wrong(j, "a cell is a number, a string or null");
-        c = kind < 0 ? NULL : tt_vector_add(&x->cell, 1);
-        if (!c)
-            return kind < 0 ? kind : tt_source_no_memory(j->s);
-        c->kind = (enum tt_json_kind)kind;
-        if (kind == TT_JSON_NUMBER)
-            e = keep(x, j, &c->text);
+            tt_json_wrong(j, "a row has more cells than there are columns");
+        c.kind = tt_json_value(j);
+        if (c.kind == TT_JSON_OBJECT || c.kind == TT_JSON_ARRAY)
+            tt_json_wrong(j, "a cell is a number, a string or null");
+        if (c.kind == TT_JSON_NUMBER)
+            keep(x, j, &c.text);
+        tt_source_append(j->s, &x->cell, &c);
     }
-    if (e == 0 && x->cell.count < x->column.count)
-        return tt_json_wrong(j, "a row has fewer cells than there are columns");
-    return e;
+    if (x->cell.count < x->column.count)
+        tt_json_wrong(j, "a row has fewer cells than there are columns");
 }
 
 /* Finds the node that a cell in a column of nodes refers to; TT_NONE: none. */
-static int node_of(struct split *x, struct tt_json *j, const struct cell *c,
-                   uint32_t *index)
+static uint32_t node_of(struct split *x, struct tt_json *j, const struct cell *c)
 {
-    *index = TT_NONE;
-    if (c->kind != TT_JSON_NUMBER)
-        return 0;
-    *index = tt_caliper_number(text_at(x, c->text));
-    return *index < x->node.count
-               ? 0
-               : tt_json_wrong(j, "a row is of a node that is not there");
+    const uint32_t index = c->kind == TT_JSON_NUMBER
+                               ? tt_caliper_number(text_at(x, c->text))
+                               : TT_NONE;
+
+    if (c->kind == TT_JSON_NUMBER && index >= x->node.count)
+        tt_json_wrong(j, "a row is of a node that is not there");
+    return index;
 }
 
 /* Finds the context, the rank and the thread of a row. */
-static int take_keys(struct split *x, struct tt_json *j, uint32_t *context)
+static uint32_t take_keys(struct split *x, struct tt_json *j)
 {
     const struct cell *cell = x->cell.item;
-    uint32_t rank = TT_NONE, thread = TT_NONE, node = TT_NONE, number;
+    uint32_t rank = TT_NONE, thread = TT_NONE, node = TT_NONE, number,
+             context = TT_BUILDER_ROOT;
     enum tt_caliper_kind whose;
-    int error = 0;
 
-    for (size_t i = 0; !error && i < x->cell.count; i++) {
+    for (size_t i = 0; !tt_json_failed(j) && i < x->cell.count; i++) {
         struct column *c = column_at(x, i);
         if (!c->is_value)
-            error = node_of(x, j, &cell[i], &node);
-        if (error || cell[i].kind != TT_JSON_NUMBER)
+            node = node_of(x, j, &cell[i]);
+        if (tt_json_failed(j) || cell[i].kind != TT_JSON_NUMBER)
             continue;
         number = tt_caliper_number(
             text_at(x, c->is_value ? cell[i].text : node_at(x, node)->label));
@@ -256,21 +233,21 @@ static int take_keys(struct split *x, struct tt_json *j, uint32_t *context)
             rank = number;
         else if (whose == TT_CALIPER_THREAD)
             thread = number;
-        else if (c->is_path && (*context = enter(x, *context, node)) == TT_NONE)
-            error = tt_source_no_memory(j->s);
+        else if (c->is_path && (context = enter(x, context, node)) == TT_NONE)
+            tt_source_no_memory(j->s);
     }
-    if (!error && (rank != x->shared.rank || thread != x->shared.thread))
-        error = tt_caliper_strand(&x->shared, rank, thread);
-    return error;
+    if (!tt_json_failed(j) && (rank != x->shared.rank || thread != x->shared.thread))
+        (void)tt_caliper_strand(&x->shared, rank, thread);
+    return context;
 }
 
 /* Takes the figures of a row, or its time. */
-static int take_figures(struct split *x, uint32_t context, enum tt_caliper_kind kind)
+static void take_figures(struct split *x, struct tt_json *j, uint32_t context,
+                         enum tt_caliper_kind kind)
 {
     const struct cell *cell = x->cell.item;
-    int e = 0;
 
-    for (size_t i = 0; e == 0 && i < x->cell.count; i++) {
+    for (size_t i = 0; !tt_json_failed(j) && i < x->cell.count; i++) {
         struct column *c = column_at(x, i);
         const char *text = text_at(x, cell[i].text);
         if (!c->is_value || cell[i].kind != TT_JSON_NUMBER)
@@ -280,67 +257,63 @@ static int take_figures(struct split *x, uint32_t context, enum tt_caliper_kind 
                                           text_at(x, c->unit));
         c->is_known = 1;
         if (c->figure.kind == kind)
-            e = kind == TT_CALIPER_TIME
-                    ? tt_caliper_time(&x->shared, &c->figure, text)
-                    : tt_caliper_add(&x->shared, &c->figure, context, text);
+            (void)(kind == TT_CALIPER_TIME
+                       ? tt_caliper_time(&x->shared, &c->figure, text)
+                       : tt_caliper_add(&x->shared, &c->figure, context, text));
     }
-    return e;
 }
 
-static int read_rows(struct split *x, struct tt_json *j)
+static void read_rows(struct split *x, struct tt_json *j)
 {
-    size_t kept = x->text.count;
-    int e = tt_json_array(j);
+    const size_t kept = x->text.count;
+    uint32_t context;
 
-    while (e > 0 && (e = tt_json_item(j)) > 0) {
-        uint32_t context = TT_BUILDER_ROOT;
-        x->text.count = kept;
+    for (tt_json_array(j); tt_json_item(j); x->text.count = kept) {
         x->shared.time = UINT64_MAX;
-        e = read_cells(x, j);
-        e = e < 0 ? e : take_keys(x, j, &context);
-        e = e < 0 ? e : take_figures(x, context, TT_CALIPER_TIME);
-        e = e < 0 ? e : take_figures(x, context, TT_CALIPER_METRIC);
-        e = e < 0 ? e : 1;
+        read_cells(x, j);
+        context = take_keys(x, j);
+        take_figures(x, j, context, TT_CALIPER_TIME);
+        take_figures(x, j, context, TT_CALIPER_METRIC);
     }
-    return e;
 }
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
 
-static int find_parts(struct split *x)
+static void find_parts(struct split *x)
 {
     static const char *const names[] = {"data", "columns", "column_metadata", "nodes"};
     struct tt_json_part p;
-    int e;
 
     tt_json_part_open(&p, x->s, x->all, x->size, 0);
-    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
+    for (tt_json_object(&p.json); tt_json_key(&p.json);) {
         int i = DATA;
         while (i <= NODES && !tt_json_is(&p.json, names[i]))
             i++;
-        e = i <= NODES ? tt_json_place(&p.json, &x->at[i]) : tt_json_skip(&p.json);
+        if (i <= NODES)
+            x->at[i] = tt_json_place(&p.json);
+        else
+            tt_json_skip(&p.json);
     }
-    if (e == 0)
-        e = tt_json_end(&p.json);
-    for (int i = DATA; e == 0 && i <= NODES; i++)
+    tt_json_end(&p.json);
+    for (int i = DATA; i <= NODES; i++)
         if (!x->at[i])
-            e = tt_json_wrong(&p.json,
-                              "the data, the columns, their metadata or the nodes "
-                              "are missing");
-    return tt_json_part_close(&p, x->s, e);
+            tt_json_wrong(&p.json, "the data, the columns, their metadata or the nodes "
+                                   "are missing");
+    tt_json_part_close(&p);
 }
 
-static int read_part(struct split *x, enum part part,
-                     int (*read)(struct split *, struct tt_json *))
+static void read_part(struct split *x, enum part part,
+                      void (*read)(struct split *, struct tt_json *))
 {
     struct tt_json_part p;
-    int e;
 
+    if (tt_source_failed(x->s))
+        return;
     tt_json_part_open(&p, x->s, x->all, x->size, x->at[part]);
     x->shared.s = &p.source;
-    e = read(x, &p.json);
+    read(x, &p.json);
     x->shared.s = x->s;
-    return tt_json_part_close(&p, x->s, e);
+    tt_json_part_close(&p);
 }
 
 static int read_split(struct tt_source *s, struct tt_builder *b)
@@ -355,11 +328,12 @@ static int read_split(struct tt_source *s, struct tt_builder *b)
     tt_vector_init(&x.node, s->memory, sizeof(struct node));
     tt_vector_init(&x.cell, s->memory, sizeof(struct cell));
     tt_vector_init(&x.text, s->memory, 1);
-    error = find_parts(&x);
-    error = error ? error : read_part(&x, COLUMNS, read_names);
-    error = error ? error : read_part(&x, METADATA, read_metadata);
-    error = error ? error : read_part(&x, NODES, read_nodes);
-    error = error ? error : read_part(&x, DATA, read_rows);
+    find_parts(&x);
+    read_part(&x, COLUMNS, read_names);
+    read_part(&x, METADATA, read_metadata);
+    read_part(&x, NODES, read_nodes);
+    read_part(&x, DATA, read_rows);
+    error = tt_source_failed(s);
     return error ? error : tt_caliper_finish(&x.shared);
 }
 

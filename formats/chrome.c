@@ -71,128 +71,104 @@ uint64_t tt_chrome_id(const char *text)
     return id;
 }
 
-int tt_chrome_read_id(struct tt_json *j, uint64_t *id)
+uint64_t tt_chrome_read_id(struct tt_json *j)
 {
-    int kind = tt_json_value(j);
+    const enum tt_json_kind kind = tt_json_value(j);
 
     if (kind != TT_JSON_NUMBER && kind != TT_JSON_STRING)
-        return kind < 0 ? kind : tt_json_wrong(j, "the id before this is no number");
-    *id = tt_chrome_id(j->text);
-    return 1;
+        tt_json_wrong(j, "the id before this is no number");
+    return tt_chrome_id(j->text);
 }
 
 /* Microseconds, with a point, in quotes or not; null is none. */
-static int read_time(struct tt_json *j, int64_t *ns, int *is_there)
+static void read_time(struct tt_json *j, int64_t *ns, int *is_there)
 {
-    int kind = tt_json_value(j);
+    const enum tt_json_kind kind = tt_json_value(j);
 
     *is_there = kind != TT_JSON_NULL;
     if (!*is_there)
-        return 1;
+        return;
     if (kind != TT_JSON_NUMBER && kind != TT_JSON_STRING)
-        return kind < 0 ? kind : tt_json_wrong(j, "the time before this is no number");
-    return tt_decimal(j->text, 3, ns) && *ns < NEVER / 4 && *ns > -(NEVER / 4)
-               ? 1
-               : tt_json_wrong(j, "the time before this is no number, or too large");
+        tt_json_wrong(j, "the time before this is no number");
+    if (!tt_decimal(j->text, 3, ns) || *ns >= NEVER / 4 || *ns <= -(NEVER / 4))
+        tt_json_wrong(j, "the time before this is no number, or too large");
 }
 
-static int read_name(struct chrome *c, struct event *e)
+static void read_name(struct chrome *c, struct event *e)
 {
-    int result = tt_json_string(&c->json), is_new;
+    int is_new;
     uint32_t *block;
 
-    if (result < 0)
-        return result;
+    if (!tt_json_string(&c->json))
+        return;
     (void)snprintf(e->kind, sizeof e->kind, "%s", c->json.text);
     e->has_name = 1;
     block = tt_frames_find(&c->names, c->json.text, c->json.length, &is_new);
-    if (!block)
-        return tt_source_no_memory(c->s);
+    if (!block) {
+        tt_source_no_memory(c->s);
+        return;
+    }
     if (is_new)
         *block = tt_events_block(c->events,
                                  &(struct tt_block_info){.name = c->json.text});
     e->block = *block;
-    return 1;
 }
 
 /* "data": {"cpuProfile": {"nodes": …, "samples": …}, "timeDeltas": …} */
-static int read_data(struct chrome *c)
+static void read_data(struct chrome *c)
 {
     struct tt_json *j = &c->json;
-    int kind = tt_json_value(j), result, depth = 1;
 
-    if (kind == TT_JSON_ARRAY)
-        return tt_json_close(j);
-    if (kind != TT_JSON_OBJECT)
-        return kind;
-    for (result = 1; result > 0 && depth;) {
-        result = tt_json_key(j);
-        if (result == 0 && depth--) {
-            result = 1;
-        } else if (result > 0 && depth == 1 && tt_json_is(j, "cpuProfile")) {
-            result = tt_json_object(j);
-            depth++;
-        } else if (result > 0) {
-            result = depth == 2 || tt_json_is(j, "timeDeltas") ? tt_v8_member(&c->v8, j)
-                                                               : 0;
-            result = result ? result : tt_json_skip(j);
-        }
-    }
-    return result;
+    if (!tt_json_open_if(j, TT_JSON_OBJECT))
+        return;
+    while (tt_json_key(j))
+        if (tt_json_is(j, "cpuProfile"))
+            for (tt_json_object(j); tt_json_key(j);)
+                tt_v8_member(&c->v8, j);
+        else if (tt_json_is(j, "timeDeltas"))
+            tt_v8_member(&c->v8, j);
+        else
+            tt_json_skip(j);
 }
 
 /* Reads arguments: only samples, and the name that metadata give, are used. */
-static int read_arguments(struct chrome *c, struct event *e)
+static void read_arguments(struct chrome *c, struct event *e)
 {
     struct tt_json *j = &c->json;
-    int kind = tt_json_value(j), result;
 
-    if (kind == TT_JSON_ARRAY)
-        return tt_json_close(j);
-    if (kind != TT_JSON_OBJECT)
-        return kind;
-    while ((result = tt_json_key(j)) > 0) {
+    if (!tt_json_open_if(j, TT_JSON_OBJECT))
+        return;
+    while (tt_json_key(j))
         if (tt_json_is(j, "data"))
-            result = read_data(c);
+            read_data(c);
+        else if (tt_json_is(j, "name"))
+            tt_json_copy_if(j, &e->text);
         else
-            result = tt_json_is(j, "name") ? tt_json_copy_if(j, &e->text)
-                                           : tt_json_skip(j);
-        if (result < 0)
-            return result;
-    }
-    return result < 0 ? result : 1;
+            tt_json_skip(j);
 }
 
-static int read_field(struct chrome *c, struct event *e)
+static void read_field(struct chrome *c, struct event *e)
 {
     struct tt_json *j = &c->json;
-    int result;
 
     if (tt_json_is(j, "name"))
-        return read_name(c, e);
-    if (tt_json_is(j, "ph")) {
-        result = tt_json_string(j);
-        e->phase = result > 0 ? j->text[0] : 0;
-        return result;
-    }
-    if (tt_json_is(j, "ts")) {
-        return read_time(j, &e->at, &e->has_time);
-    }
-    if (tt_json_is(j, "dur") || (tt_json_is(j, "tdur") && !e->has_length)) {
-        return read_time(j, &e->length, &e->has_length);
-    }
-    if (tt_json_is(j, "pid"))
-        return tt_chrome_read_id(j, &e->pid);
-    if (tt_json_is(j, "tid"))
-        return tt_chrome_read_id(j, &e->thread);
-    if (tt_json_is(j, "id") && e->phase != 'O') {
-        result = tt_json_value(j);
-        if (result == TT_JSON_OBJECT || result == TT_JSON_ARRAY)
-            return tt_json_close(j);
-        e->id = result > 0 ? tt_chrome_id(j->text) : 0;
-        return result;
-    }
-    return tt_json_is(j, "args") ? read_arguments(c, e) : tt_json_skip(j);
+        read_name(c, e);
+    else if (tt_json_is(j, "ph"))
+        e->phase = tt_json_string(j) ? j->text[0] : '\0';
+    else if (tt_json_is(j, "ts"))
+        read_time(j, &e->at, &e->has_time);
+    else if (tt_json_is(j, "dur") || (tt_json_is(j, "tdur") && !e->has_length))
+        read_time(j, &e->length, &e->has_length);
+    else if (tt_json_is(j, "pid"))
+        e->pid = tt_chrome_read_id(j);
+    else if (tt_json_is(j, "tid"))
+        e->thread = tt_chrome_read_id(j);
+    else if (tt_json_is(j, "id") && e->phase != 'O')
+        e->id = tt_json_plain(j) ? tt_chrome_id(j->text) : e->id;
+    else if (tt_json_is(j, "args"))
+        read_arguments(c, e);
+    else
+        tt_json_skip(j);
 }
 
 static struct thread *find_thread(struct chrome *c, uint64_t pid, uint64_t id,
@@ -209,17 +185,19 @@ static struct thread *find_thread(struct chrome *c, uint64_t pid, uint64_t id,
     return t;
 }
 
-static int note(struct chrome *c, struct tt_vector *to, const struct event *e)
+static void note(struct chrome *c, struct tt_vector *to, const struct event *e)
 {
     struct mark *m;
     uint32_t thread;
 
     if (!e->has_time) {
         c->lost++;
-        return 1;
+        return;
     }
-    if (!find_thread(c, e->pid, e->thread, &thread) || !(m = tt_vector_add(to, 1)))
-        return tt_source_no_memory(c->s);
+    if (!find_thread(c, e->pid, e->thread, &thread) || !(m = tt_vector_add(to, 1))) {
+        tt_source_no_memory(c->s);
+        return;
+    }
     if (e->at < 0 && (uint64_t)-e->at > c->before)
         c->before = (uint64_t)-e->at;
     *m = (struct mark){.at = e->at,
@@ -229,128 +207,111 @@ static int note(struct chrome *c, struct tt_vector *to, const struct event *e)
                        .order = c->order++};
     if (e->phase == 'X')
         m->end = e->at + (e->length > 0 ? e->length : 0);
-    return 1;
 }
 
-static int take_metadata(struct chrome *c, struct event *e)
+static void take_metadata(struct chrome *c, struct event *e)
 {
     uint32_t number;
     struct thread *t = find_thread(c, e->pid, e->thread, &number);
-    char **to;
+    char **to, *text = e->text;
 
-    if (!t)
-        return tt_source_no_memory(c->s);
+    if (!t) {
+        tt_source_no_memory(c->s);
+        return;
+    }
     to = strcmp(e->kind, "thread_name") == 0    ? &t->name
          : strcmp(e->kind, "process_name") == 0 ? &t->process
                                                 : NULL;
-    if (!to || !e->text)
-        return 1;
-    tt_memory_put(c->s->memory, *to);
-    *to = e->text;
-    e->text = NULL;
-    return 1;
+    if (!to || !text)
+        return;
+    e->text = *to;
+    *to = text;
 }
 
-static int take_samples(struct chrome *c, const struct event *e)
+static void take_samples(struct chrome *c, const struct event *e)
 {
     uint32_t number;
 
     if (strcmp(e->kind, "Profile") != 0 && strcmp(e->kind, "ProfileChunk") != 0)
-        return 1;
-    if (!find_thread(c, e->pid, e->thread, &number))
-        return tt_source_no_memory(c->s);
-    return tt_v8_piece(&c->v8, e->pid, e->id, e->thread);
+        return;
+    if (find_thread(c, e->pid, e->thread, &number))
+        tt_v8_piece(&c->v8, e->pid, e->id, e->thread);
+    else
+        tt_source_no_memory(c->s);
 }
 
-static int take_event(struct chrome *c, struct event *e)
+static void take_event(struct chrome *c, struct event *e)
 {
     if (!e->has_name && (e->phase == 'B' || e->phase == 'X'))
-        return 1; /* nothing to call it by */
-    switch (e->phase) {
-    case 'B':
-    case 'X':
-        return note(c, &c->begin, e);
-    case 'E':
-        return note(c, &c->end, e);
-    case 'M':
-        return take_metadata(c, e);
-    case 'P':
-        return take_samples(c, e);
-    default:
-        return 1; /* counters, flows, instants: nothing that takes time */
-    }
+        return; /* nothing to call it by */
+    if (e->phase == 'B' || e->phase == 'X')
+        note(c, &c->begin, e);
+    else if (e->phase == 'E')
+        note(c, &c->end, e);
+    else if (e->phase == 'M')
+        take_metadata(c, e);
+    else if (e->phase == 'P')
+        take_samples(c, e);
+    /* counters, flows, instants: nothing that takes time */
 }
 
-static int read_event(struct chrome *c)
+static void read_event(struct chrome *c)
 {
     struct event e = {0};
-    int result;
 
-    for (result = tt_json_object(&c->json);
-         result > 0 && (result = tt_json_key(&c->json)) > 0;)
-        result = read_field(c, &e);
-    if (result == 0)
-        result = take_event(c, &e);
+    for (tt_json_object(&c->json); tt_json_key(&c->json);)
+        read_field(c, &e);
+    if (!tt_json_failed(&c->json))
+        take_event(c, &e);
     tt_v8_forget(&c->v8);
     tt_memory_put(c->s->memory, e.text);
-    return result;
 }
 
 /* Reads the array of events.  Its end is missing if the program was killed. */
-static int read_events(struct chrome *c, int may_be_open)
+static void read_events(struct chrome *c, int may_be_open)
 {
-    int result = 1;
-
-    while (result > 0 && (result = tt_json_item(&c->json)) > 0)
-        if ((result = read_event(c)) < 0)
-            return result;
-    if (result < 0 && may_be_open && c->json.is_cut_off) {
-        c->s->error[0] = '\0';
-        return 1;
+    while (tt_json_item(&c->json)) {
+        read_event(c);
+        may_be_open &= !tt_json_failed(&c->json);
     }
-    return result < 0 ? result : 1;
+    if (may_be_open && c->json.is_cut_off)
+        tt_source_forgive(c->s);
 }
 
 /* Our own sums follow one another: they have no order in time. */
-static int read_other(struct chrome *c)
+static void read_other(struct chrome *c)
 {
     struct tt_json *j = &c->json;
-    int kind = tt_json_value(j), result;
 
-    if (kind == TT_JSON_ARRAY)
-        return tt_json_close(j);
-    if (kind != TT_JSON_OBJECT)
-        return kind;
-    while ((result = tt_json_key(j)) > 0) {
+    if (!tt_json_open_if(j, TT_JSON_OBJECT))
+        return;
+    while (tt_json_key(j)) {
         c->is_sums |= tt_json_is(j, "tallytree");
-        result = tt_json_skip(j);
-        if (result < 0)
-            return result;
+        tt_json_skip(j);
     }
-    return result < 0 ? result : 1;
 }
 
-static int read_file(struct chrome *c)
+static void read_file(struct chrome *c)
 {
-    int kind = tt_json_value(&c->json), result = 1;
+    struct tt_json *j = &c->json;
+    const enum tt_json_kind kind = tt_json_value(j);
 
-    if (kind != TT_JSON_ARRAY && kind != TT_JSON_OBJECT)
-        return kind < 0 ? kind : tt_json_wrong(&c->json, "this is no list of events");
     if (kind == TT_JSON_ARRAY)
-        result = read_events(c, 1);
-    while (kind == TT_JSON_OBJECT && result > 0 && (result = tt_json_key(&c->json)) > 0) {
-        if (tt_json_is(&c->json, "samples"))
-            result = tt_chrome_samples(&c->v8, &c->json);
-        else if (tt_json_is(&c->json, "stackFrames"))
-            result = tt_chrome_frames(&c->v8, &c->json);
-        else if (tt_json_is(&c->json, "otherData"))
-            result = read_other(c);
-        else if (!tt_json_is(&c->json, "traceEvents"))
-            result = tt_json_skip(&c->json);
-        else if ((result = tt_json_array(&c->json)) > 0)
-            result = read_events(c, 0);
-    }
-    return result < 0 ? result : tt_json_end(&c->json);
+        read_events(c, 1);
+    else if (kind != TT_JSON_OBJECT)
+        tt_json_wrong(j, "this is no list of events");
+    while (kind == TT_JSON_OBJECT && tt_json_key(j))
+        if (tt_json_is(j, "samples"))
+            tt_chrome_samples(&c->v8, j);
+        else if (tt_json_is(j, "stackFrames"))
+            tt_chrome_frames(&c->v8, j);
+        else if (tt_json_is(j, "otherData"))
+            read_other(c);
+        else if (!tt_json_is(j, "traceEvents"))
+            tt_json_skip(j);
+        else if (tt_json_array(j))
+            read_events(c, 0);
+    tt_json_end(j);
 }
 
 /* ── In order, through the tree ───────────────────────────────────────────────────── */
@@ -682,15 +643,14 @@ static void name_thread(void *arg, uint64_t pid, uint64_t id, const char **proce
 static int read_all(struct chrome *c)
 {
     const struct tt_v8_names names = {name_thread, c};
-    int error = read_file(c);
+    int error;
 
-    if (error < 0)
-        return error;
+    read_file(c);
     if (!c->begin.count && !c->v8.samples)
-        return tt_json_wrong(&c->json, "there are no events that begin, and no samples");
-    error = play_all(c);
+        tt_json_wrong(&c->json, "there are no events that begin, and no samples");
+    error = tt_source_failed(c->s) ? tt_source_failed(c->s) : play_all(c);
     if (!error && c->is_too_much)
-        error = tt_json_wrong(&c->json, TT_TOO_MUCH);
+        error = tt_source_fail(c->s, TT_TOO_MUCH);
     if (!error)
         error = tt_events_finish(c->events);
     if (!error && c->v8.samples)

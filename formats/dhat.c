@@ -3,6 +3,7 @@
  *
  * The file has an object for each allocation site, and after them the table of frames.
  * The sites refer to frames by number, so they are kept until the table has been read. */
+#include <stdio.h>
 #include <string.h>
 
 #include "formats.h"
@@ -50,128 +51,110 @@ struct dhat {
 
 /* ── Places ───────────────────────────────────────────────────────────────────────── */
 
-static int read_frames(struct dhat *d, struct place *p)
+static void read_frames(struct dhat *d, struct place *p)
 {
     struct tt_json *j = &d->json;
-    int result = tt_json_array(j);
-    uint64_t *at;
 
     p->first = d->frame.count;
-    while (result > 0 && (result = tt_json_item(j)) > 0) {
-        if (!(at = tt_vector_add(&d->frame, 1)))
-            return tt_source_no_memory(d->s);
-        result = tt_json_whole(j, at, NULL);
+    for (tt_json_array(j); tt_json_item(j);) {
+        const uint64_t frame = tt_json_whole(j);
+        tt_source_append(d->s, &d->frame, &frame);
     }
     p->frames = d->frame.count - p->first;
-    return result < 0 ? result : 1;
 }
 
-static int read_field(struct dhat *d, struct place *p)
+static void read_field(struct dhat *d, struct place *p)
 {
     struct tt_json *j = &d->json;
+    uint64_t *to = NULL;
 
     for (int i = 0; i < OWN; i++)
         if (tt_json_is(j, figures[i].key))
-            return tt_json_whole(j, &p->figure[i], NULL);
+            to = &p->figure[i];
     for (int i = 0; i < OTHERS; i++)
         if (tt_json_is(j, others[i].key))
-            return tt_json_whole(j, &p->other[i], NULL);
-    return tt_json_is(j, "fs") ? read_frames(d, p) : tt_json_skip(j);
+            to = &p->other[i];
+    if (to)
+        *to = tt_json_whole(j);
+    else if (tt_json_is(j, "fs"))
+        read_frames(d, p);
+    else
+        tt_json_skip(j);
 }
 
-static int read_places(struct dhat *d)
+static void read_places(struct dhat *d)
 {
     struct tt_json *j = &d->json;
-    int result = tt_json_array(j);
 
-    d->has_places = 1;
-    while (result > 0 && (result = tt_json_item(j)) > 0) {
+    if (d->has_places++)
+        tt_json_wrong(j, "there is a second list of places");
+    for (tt_json_array(j); tt_json_item(j);) {
         struct place p = {0};
-        for (result = tt_json_object(j); result > 0 && (result = tt_json_key(j)) > 0;)
-            result = read_field(d, &p);
-        if (result == 0 && (result = tt_source_append(d->s, &d->place, &p)) == 0)
-            result = 1;
+        for (tt_json_object(j); tt_json_key(j);)
+            read_field(d, &p);
+        tt_source_append(d->s, &d->place, &p);
     }
-    return result < 0 ? result : 1;
 }
 
-static int read_table(struct dhat *d)
+static void read_table(struct dhat *d)
 {
     struct tt_json *j = &d->json;
-    int result = tt_json_array(j);
-    uint32_t *at;
 
-    d->has_table = 1;
-    while (result > 0 && (result = tt_json_item(j)) > 0) {
-        result = tt_json_string(j);
-        if (result < 0)
-            return result;
-        if (!(at = tt_vector_add(&d->block, 1)) ||
-            (*at = tt_heap_frame(&d->heap, j->text, j->length)) == TT_NONE)
-            return tt_source_no_memory(d->s);
+    if (d->has_table++)
+        tt_json_wrong(j, "there is a second table of frames");
+    for (tt_json_array(j); tt_json_item(j);) {
+        const uint32_t block = tt_json_string(j)
+                                   ? tt_heap_frame(&d->heap, j->text, j->length)
+                                   : TT_NONE;
+        if (block == TT_NONE)
+            tt_source_no_memory(d->s);
+        tt_source_append(d->s, &d->block, &block);
     }
-    return result < 0 ? result : 1;
 }
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
 
-static int read_text(struct dhat *d, char *to, size_t room)
+static void read_text(struct dhat *d, char *to, size_t room)
 {
-    int result = tt_json_string(&d->json);
-
-    if (result > 0 && room) {
-        size_t length = d->json.length < room ? d->json.length : room - 1;
-        memcpy(to, d->json.text, length);
-        to[length] = '\0';
-    }
-    return result;
+    if (tt_json_string(&d->json))
+        (void)snprintf(to, room, "%s", d->json.text);
 }
 
-static int read_member(struct dhat *d)
+static void read_member(struct dhat *d)
 {
     struct tt_json *j = &d->json;
-    int result;
 
     if (tt_json_is(j, "dhatFileVersion")) {
-        result = tt_json_whole(j, &d->version, NULL);
-        return result > 0 && d->version != VERSION
-                   ? tt_json_wrong(j, "only version 2 is known")
-                   : result;
-    }
-    if (tt_json_is(j, "mode"))
-        return read_text(d, d->mode, sizeof d->mode);
-    if (tt_json_is(j, "tu"))
-        return read_text(d, d->unit, sizeof d->unit);
-    if (tt_json_is(j, "cmd")) {
-        result = tt_json_string(j);
-        if (result > 0)
+        d->version = tt_json_whole(j);
+        if (d->version != VERSION)
+            tt_json_wrong(j, "only version 2 is known");
+    } else if (tt_json_is(j, "mode")) {
+        read_text(d, d->mode, sizeof d->mode);
+    } else if (tt_json_is(j, "tu")) {
+        read_text(d, d->unit, sizeof d->unit);
+    } else if (tt_json_is(j, "cmd")) {
+        if (tt_json_string(j))
             tt_builder_fact(d->b, "program", TT_FACT_EACH, 1, j->text);
-        return result;
+    } else if (tt_json_is(j, "pps")) {
+        read_places(d);
+    } else if (tt_json_is(j, "ftbl")) {
+        read_table(d);
+    } else {
+        tt_json_skip(j);
     }
-    if (tt_json_is(j, "pps"))
-        return d->has_places ? tt_json_wrong(j, "there is a second list of places")
-                             : read_places(d);
-    if (tt_json_is(j, "ftbl"))
-        return d->has_table ? tt_json_wrong(j, "there is a second table of frames")
-                            : read_table(d);
-    return tt_json_skip(j);
 }
 
 static int read_file(struct dhat *d)
 {
-    struct tt_json *j = &d->json;
-    int result = tt_json_object(j);
-
-    while (result > 0 && (result = tt_json_key(j)) > 0)
-        result = read_member(d);
-    if (result == 0)
-        result = tt_json_end(j);
-    if (!result && (!d->version || !d->has_places || !d->has_table))
-        result = tt_source_fail(d->s, "it lacks its %s",
-                                !d->version      ? "version"
-                                : !d->has_places ? "places (pps)"
-                                                 : "table of frames (ftbl)");
-    return result;
+    for (tt_json_object(&d->json); tt_json_key(&d->json);)
+        read_member(d);
+    tt_json_end(&d->json);
+    if (!d->version || !d->has_places || !d->has_table)
+        tt_source_fail(d->s, "it lacks its %s",
+                       !d->version      ? "version"
+                       : !d->has_places ? "places (pps)"
+                                        : "table of frames (ftbl)");
+    return tt_source_failed(d->s);
 }
 
 static int add_place(struct dhat *d, const struct place *p)
@@ -195,10 +178,8 @@ static int add_place(struct dhat *d, const struct place *p)
         if (p->figure[i])
             error = tt_heap_add(&d->heap, figures[i].figure, context, p->figure[i]);
     for (int i = 0; !error && i < OTHERS; i++)
-        if (p->other[i] &&
-            (error = tt_frames_add(&d->other[i], context, p->other[i])) != 0)
-            error = error == -TT_ERR_MEMORY ? tt_source_no_memory(d->s)
-                                            : tt_source_fail(d->s, TT_TOO_MUCH);
+        if (p->other[i])
+            error = tt_frames_count(&d->other[i], d->s, context, p->other[i]);
     return error;
 }
 

@@ -283,7 +283,7 @@ int tt_events_finish(struct tt_events *e)
         return tt_source_no_memory(e->s);
     error = add_picture(e, image, size);
     munmap(image, size);
-    if (error && !e->s->error[0])
+    if (error)
         (void)tt_source_fail(e->s, "its events cannot be taken: %s",
                              tt_error_text(error));
     return error;

@@ -51,57 +51,50 @@ struct firefox {
     struct tt_vector context; /* uint32_t: of each stack */
 };
 
-static int wrong(struct firefox *x, uint64_t at, const char *what)
+static void wrong(struct firefox *x, uint64_t at, const char *what)
 {
-    return tt_source_fail_at(x->s, at, "%s", what);
+    (void)tt_source_fail_at(x->s, at, "%s", what);
 }
 
 /* ── Columns ──────────────────────────────────────────────────────────────────────── */
 
-static int read_column(struct tt_json *j, struct column *c)
+static void read_column(struct tt_json *j, struct column *c)
 {
-    int kind = tt_json_value(j), result = 1;
-
-    c->is_there = kind == TT_JSON_ARRAY;
-    if (kind == TT_JSON_OBJECT)
-        return tt_json_close(j);
-    if (kind != TT_JSON_ARRAY)
-        return kind;
+    c->is_there = tt_json_open_if(j, TT_JSON_ARRAY);
+    if (!c->is_there)
+        return;
     c->value.count = 0;
-    while (result > 0 && (result = tt_json_item(j)) > 0) {
-        int64_t n = NONE, *at;
-        result = tt_json_value(j);
-        if (result == TT_JSON_NUMBER && !tt_decimal(j->text, c->shift, &n))
-            return tt_json_wrong(j, "the number before this is too large");
-        if (result == TT_JSON_OBJECT || result == TT_JSON_ARRAY)
-            result = tt_json_close(j);
-        if (result > 0 && !(at = tt_vector_add(&c->value, 1)))
-            return tt_source_no_memory(j->s);
-        if (result > 0)
-            *at = n;
+    while (tt_json_item(j)) {
+        int64_t n = NONE;
+        if (tt_json_plain(j) == TT_JSON_NUMBER && !tt_decimal(j->text, c->shift, &n))
+            tt_json_wrong(j, "the number before this is too large");
+        tt_source_append(j->s, &c->value, &n);
     }
-    return result == 0 ? 1 : result;
 }
 
 /* The columns of a table, up to one without a name; others are left out. */
-static int read_columns(struct firefox *x, uint64_t at, struct column *column)
+static void read_columns(struct firefox *x, uint64_t at, struct column *column)
 {
     struct tt_json_part p;
-    int e;
 
     for (struct column *c = column; c->name; c++)
         tt_vector_init(&c->value, x->s->memory, sizeof(int64_t));
+    if (!at)
+        return;
     tt_json_part_open(&p, x->s, x->text, x->size, at);
-    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
+    for (tt_json_object(&p.json); tt_json_key(&p.json);) {
         struct column *c = column;
         while (c->name && !tt_json_is(&p.json, c->name) &&
                !(c->other && tt_json_is(&p.json, c->other)))
             c++;
-        if (c->name)
+        if (c->name) {
             c->is_other = !tt_json_is(&p.json, c->name);
-        e = c->name ? read_column(&p.json, c) : tt_json_skip(&p.json);
+            read_column(&p.json, c);
+        } else {
+            tt_json_skip(&p.json);
+        }
     }
-    return tt_json_part_close(&p, x->s, e);
+    tt_json_part_close(&p);
 }
 
 static void free_columns(struct column *column)
@@ -120,29 +113,23 @@ static int64_t value_of(const struct column *c, int64_t row)
 
 /* ── Strings ──────────────────────────────────────────────────────────────────────── */
 
-static int read_strings(struct firefox *x, uint64_t at)
+static void read_strings(struct firefox *x, uint64_t at)
 {
     struct tt_json_part p;
-    int e;
 
     x->string.count = x->bytes.count = 0;
     tt_json_part_open(&p, x->s, x->text, x->size, at);
-    e = tt_json_array(&p.json);
-    while (e > 0 && (e = tt_json_item(&p.json)) > 0) {
-        size_t *string = tt_vector_add(&x->string, 1);
-        char *bytes;
-        e = tt_json_string(&p.json);
-        if (e < 0)
-            break;
-        bytes = tt_vector_add(&x->bytes, p.json.length + 1);
-        if (!string || !bytes) {
-            e = tt_source_no_memory(&p.source);
-            break;
-        }
-        memcpy(bytes, p.json.text, p.json.length);
-        *string = (size_t)(bytes - (char *)x->bytes.item);
+    for (tt_json_array(&p.json); tt_json_item(&p.json);) {
+        const size_t begin = x->bytes.count;
+        char *bytes = tt_json_string(&p.json)
+                          ? tt_vector_add(&x->bytes, p.json.length + 1)
+                          : NULL;
+        if (bytes && tt_source_append(x->s, &x->string, &begin) == 0)
+            memcpy(bytes, p.json.text, p.json.length);
+        else
+            tt_source_no_memory(x->s);
     }
-    return tt_json_part_close(&p, x->s, e);
+    tt_json_part_close(&p);
 }
 
 static const char *text_of(const struct firefox *x, int64_t string)
@@ -154,35 +141,33 @@ static const char *text_of(const struct firefox *x, int64_t string)
 
 /* ── Files of code ────────────────────────────────────────────────────────────────── */
 
-static int read_lib(struct firefox *x, struct tt_json *j)
+static void read_lib(struct firefox *x, struct tt_json *j)
 {
-    struct lib *l = tt_vector_add(&x->lib, 1);
+    struct lib l = {NULL, NULL};
     char *name = NULL;
-    int e;
 
-    if (!l)
-        return tt_source_no_memory(j->s);
-    *l = (struct lib){NULL, NULL};
-    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;)
-        e = tt_json_is(j, "path")     ? tt_json_copy_if(j, &l->path)
-            : tt_json_is(j, "codeId") ? tt_json_copy_if(j, &l->id)
-            : tt_json_is(j, "name")   ? tt_json_copy_if(j, &name)
-                                      : tt_json_skip(j);
-    if (!l->path || !*l->path)
-        l->path = name;
-    return e == 0 ? 1 : e;
+    for (tt_json_object(j); tt_json_key(j);)
+        if (tt_json_is(j, "path"))
+            tt_json_copy_if(j, &l.path);
+        else if (tt_json_is(j, "codeId"))
+            tt_json_copy_if(j, &l.id);
+        else if (tt_json_is(j, "name"))
+            tt_json_copy_if(j, &name);
+        else
+            tt_json_skip(j);
+    if (!l.path || !*l.path)
+        l.path = name;
+    tt_source_append(x->s, &x->lib, &l);
 }
 
-static int read_libs(struct firefox *x, uint64_t at)
+static void read_libs(struct firefox *x, uint64_t at)
 {
     struct tt_json_part p;
-    int e;
 
     tt_json_part_open(&p, x->s, x->text, x->size, at);
-    e = tt_json_array(&p.json);
-    while (e > 0 && (e = tt_json_item(&p.json)) > 0)
-        e = read_lib(x, &p.json);
-    return tt_json_part_close(&p, x->s, e);
+    for (tt_json_array(&p.json); tt_json_item(&p.json);)
+        read_lib(x, &p.json);
+    tt_json_part_close(&p);
 }
 
 /* Is a name nothing but an address? */
@@ -231,44 +216,37 @@ static struct column function_columns[] = {
 };
 
 /* The block of each function, appended to `block`. */
-static int make_blocks(struct firefox *x, const struct place *at, struct tt_vector *block)
+static void make_blocks(struct firefox *x, const struct place *at,
+                        struct tt_vector *block)
 {
     struct column f[END + 1],
         resource[] = {{.name = "name"}, {.name = "lib"}, {.name = NULL}},
         source[] = {{.name = "filename", .other = "fileName"}, {.name = NULL}};
-    int error;
 
     memcpy(f, function_columns, sizeof f);
-    error = read_columns(x, at->table[FUNCTIONS], f);
-    if (!error && at->table[RESOURCES])
-        error = read_columns(x, at->table[RESOURCES], resource);
-    if (!error && at->table[SOURCES])
-        error = read_columns(x, at->table[SOURCES], source);
-    for (size_t i = 0; !error && i < f[NAME].value.count; i++) {
+    read_columns(x, at->table[FUNCTIONS], f);
+    read_columns(x, at->table[RESOURCES], resource);
+    read_columns(x, at->table[SOURCES], source);
+    for (size_t i = 0; !tt_source_failed(x->s) && i < f[NAME].value.count; i++) {
         int64_t row = (int64_t)i, line = value_of(&f[LINE], row),
                 file = value_of(&f[FILE_NAME], row), of = value_of(&f[RESOURCE], row);
         const char *name = text_of(x, value_of(&f[NAME], row));
-        uint32_t *b = tt_vector_add(block, 1);
+        uint32_t b = block_in_lib(x, name, value_of(&resource[1], of));
         if (file < 0)
             file = value_of(&source[0], value_of(&f[SOURCE], row));
-        if (!b) {
-            error = tt_source_no_memory(x->s);
-            break;
-        }
-        *b = block_in_lib(x, name, value_of(&resource[1], of));
-        if (*b == TT_NONE)
-            *b = tt_builder_block(
+        if (b == TT_NONE)
+            b = tt_builder_block(
                 x->b, &(struct tt_block_info){
                           .name = name,
                           .file = text_of(x, file),
                           .module = text_of(x, value_of(&resource[0], of)),
                           .line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0,
                           .kind = TT_KIND_FUNCTION});
+        tt_source_append(x->s, block, &b);
     }
     free_columns(f);
     free_columns(resource);
     free_columns(source);
-    return error;
 }
 
 /* The stack that a stack lies on: NONE for a root; or one that is not before it. */
@@ -281,54 +259,52 @@ static int64_t prefix_of(const struct column *prefix, int64_t row)
     return n < 0 ? NONE : n;
 }
 
-static int make_context(struct firefox *x, const struct column *stack,
-                        const struct column *frame, const struct tt_vector *block,
-                        int64_t row, uint64_t at)
+static void make_context(struct firefox *x, const struct column *stack,
+                         const struct column *frame, const struct tt_vector *block,
+                         int64_t row, uint64_t at)
 {
     int64_t prefix = prefix_of(&stack[1], row),
             function = value_of(&frame[0], value_of(&stack[0], row));
-    uint32_t *context = tt_vector_add(&x->context, 1), parent = TT_BUILDER_ROOT;
+    uint32_t context = TT_BUILDER_ROOT;
 
-    if (!context)
-        return tt_source_no_memory(x->s);
-    if (prefix >= row)
-        return wrong(x, at, "a stack lies on one that is not before it");
+    if (prefix >= row) {
+        wrong(x, at, "a stack lies on one that is not before it");
+        return;
+    }
     if (prefix >= 0)
-        parent = ((const uint32_t *)x->context.item)[prefix];
-    if (function < 0 || (uint64_t)function >= block->count)
-        return wrong(x, at, "a stack has a frame or function that is not there");
-    *context = tt_builder_context(x->b, parent,
-                                  ((const uint32_t *)block->item)[function]);
-    return *context == TT_NONE ? tt_source_no_memory(x->s) : 0;
+        context = ((const uint32_t *)x->context.item)[prefix];
+    if (function < 0 || (uint64_t)function >= block->count) {
+        wrong(x, at, "a stack has a frame or function that is not there");
+        return;
+    }
+    context = tt_builder_context(x->b, context,
+                                 ((const uint32_t *)block->item)[function]);
+    if (context == TT_NONE)
+        tt_source_no_memory(x->s);
+    tt_source_append(x->s, &x->context, &context);
 }
 
-static int make_contexts(struct firefox *x, const struct place *at)
+static void make_contexts(struct firefox *x, const struct place *at)
 {
     struct column frame[] = {{.name = "func"}, {.name = NULL}},
                   stack[] = {{.name = "frame"},
                              {.name = "prefix", .other = "prefixOffset"},
                              {.name = NULL}};
     struct tt_vector block;
-    int error;
 
     x->context.count = 0;
     tt_vector_init(&block, x->s->memory, sizeof(uint32_t));
-    error = read_strings(x, at->table[STRINGS]);
-    if (!error)
-        error = make_blocks(x, at, &block);
-    if (!error)
-        error = read_columns(x, at->table[FRAMES], frame);
-    if (!error)
-        error = read_columns(x, at->table[STACKS], stack);
-    if (!error && (!frame[0].is_there || !stack[0].is_there || !stack[1].is_there))
-        error = wrong(x, at->table[STACKS],
-                      "stacks lack their frames or what they lie on");
-    for (size_t i = 0; !error && i < stack[0].value.count; i++)
-        error = make_context(x, stack, frame, &block, (int64_t)i, at->table[STACKS]);
+    read_strings(x, at->table[STRINGS]);
+    make_blocks(x, at, &block);
+    read_columns(x, at->table[FRAMES], frame);
+    read_columns(x, at->table[STACKS], stack);
+    if (!frame[0].is_there || !stack[0].is_there || !stack[1].is_there)
+        wrong(x, at->table[STACKS], "stacks lack their frames or what they lie on");
+    for (size_t i = 0; !tt_source_failed(x->s) && i < stack[0].value.count; i++)
+        make_context(x, stack, frame, &block, (int64_t)i, at->table[STACKS]);
     free_columns(frame);
     free_columns(stack);
     tt_vector_fini(&block);
-    return error;
 }
 
 static int has_all(const struct place *at)
@@ -346,64 +322,52 @@ struct thread {
 };
 
 /* Reads a number, in quotes or not; ignores other values. */
-static int read_id(struct tt_json *j, uint64_t *id)
+static void read_id(struct tt_json *j, uint64_t *id)
 {
-    int kind = tt_json_value(j);
+    const enum tt_json_kind kind = tt_json_plain(j);
     int64_t n;
 
-    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
-        return tt_json_close(j);
     if ((kind == TT_JSON_STRING || kind == TT_JSON_NUMBER) && tt_decimal(j->text, 0, &n))
         *id = (uint64_t)n;
-    return kind;
 }
 
-static int note_place(struct tt_json *j, struct place *p)
+static void note_place(struct tt_json *j, struct place *p)
 {
     for (int t = 0; t < TABLES; t++)
         if (tt_json_is(j, table_names[t]) ||
             (t == STRINGS && tt_json_is(j, "stringTable")))
             p->table[t] = tt_source_offset(j->s);
-    return tt_json_skip(j);
+    tt_json_skip(j);
 }
 
-static int scan_thread(struct tt_json *j, struct thread *t)
+static void scan_thread(struct tt_json *j, struct thread *t)
 {
-    int e;
-
-    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+    for (tt_json_object(j); tt_json_key(j);)
         if (tt_json_is(j, "name"))
-            e = tt_json_copy_if(j, &t->name);
+            tt_json_copy_if(j, &t->name);
         else if (tt_json_is(j, "processName"))
-            e = tt_json_copy_if(j, &t->process);
+            tt_json_copy_if(j, &t->process);
         else if (tt_json_is(j, "pid"))
-            e = read_id(j, &t->pid);
+            read_id(j, &t->pid);
         else if (tt_json_is(j, "tid"))
-            e = read_id(j, &t->id);
+            read_id(j, &t->id);
         else
-            e = note_place(j, &t->place);
-    }
-    return e;
+            note_place(j, &t->place);
 }
 
 /* What weights are: "samples", "bytes", "tracing-ms". */
-static int weight_type(struct firefox *x, uint64_t at, char type[16])
+static void weight_type(struct firefox *x, uint64_t at, char type[16])
 {
     struct tt_json_part p;
-    int e;
 
     (void)snprintf(type, 16, "samples");
     tt_json_part_open(&p, x->s, x->text, x->size, at);
-    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
-        if (!tt_json_is(&p.json, "weightType")) {
-            e = tt_json_skip(&p.json);
-            continue;
-        }
-        e = tt_json_value(&p.json);
-        if (e == TT_JSON_STRING)
+    for (tt_json_object(&p.json); tt_json_key(&p.json);)
+        if (!tt_json_is(&p.json, "weightType"))
+            tt_json_skip(&p.json);
+        else if (tt_json_plain(&p.json) == TT_JSON_STRING)
             (void)snprintf(type, 16, "%s", p.json.text);
-    }
-    return tt_json_part_close(&p, x->s, e);
+    tt_json_part_close(&p);
 }
 
 enum { MS = 1000000, MS_DIGITS = 6 }; /* ns */
@@ -433,43 +397,43 @@ static int64_t time_of(const struct column *c, size_t i, int64_t last)
     return time >= 0 ? time : NONE;
 }
 
-static int take_samples(struct firefox *x, uint64_t at, const struct column *c,
-                        uint32_t metric, int has_time)
+static void take_samples(struct firefox *x, uint64_t at, const struct column *c,
+                         uint32_t metric, int has_time)
 {
     struct tt_frames amount;
     int64_t time = 0;
     int error = 0;
 
     tt_frames_init(&amount, x->b, x->s->memory);
-    for (size_t i = 0; !error && i < c[0].value.count; i++) {
+    for (size_t i = 0; !tt_source_failed(x->s) && i < c[0].value.count; i++) {
         int64_t stack = value_of(&c[0], (int64_t)i), weight = c[1].shift ? MS : 1;
         uint32_t context = TT_BUILDER_ROOT;
         if (c[1].is_there && value_of(&c[1], (int64_t)i) != NONE)
             weight = value_of(&c[1], (int64_t)i);
         if (stack >= 0 && (uint64_t)stack >= x->context.count)
-            error = wrong(x, at, "a sample has a stack that is not there");
+            wrong(x, at, "a sample has a stack that is not there");
         else if (weight < 0)
-            error = wrong(x, at, "a sample has a weight below 0, as differences have");
+            wrong(x, at, "a sample has a weight below 0, as differences have");
         else if (stack >= 0)
             context = ((const uint32_t *)x->context.item)[stack];
-        if (!error &&
-            (error = tt_frames_add(&amount, context, (uint64_t)weight)) == -TT_ERR_FORMAT)
-            error = wrong(x, at, TT_TOO_MUCH);
-        else if (error == -TT_ERR_MEMORY)
-            error = tt_source_no_memory(x->s);
+        if (!tt_source_failed(x->s))
+            error = tt_frames_add(&amount, context, (uint64_t)weight);
+        if (error == -TT_ERR_FORMAT)
+            wrong(x, at, TT_TOO_MUCH);
+        else if (error)
+            tt_source_no_memory(x->s);
         time = time_of(c + 2, i, time);
-        if (!error && has_time && time != NONE)
+        if (!tt_source_failed(x->s) && has_time && time != NONE)
             tt_builder_sample(x->b, metric, context, (uint64_t)time, (uint64_t)weight, 0);
     }
-    if (!error && __builtin_add_overflow(x->total, amount.total, &x->total))
-        error = wrong(x, at, TT_TOO_MUCH);
-    if (!error)
+    if (__builtin_add_overflow(x->total, amount.total, &x->total))
+        wrong(x, at, TT_TOO_MUCH);
+    if (!tt_source_failed(x->s))
         tt_frames_flush(&amount, metric);
     tt_frames_fini(&amount);
-    return error;
 }
 
-static int read_samples(struct firefox *x, const struct thread *t)
+static void read_samples(struct firefox *x, const struct thread *t)
 {
     struct column c[] = {{.name = "stack"},
                          {.name = "weight"},
@@ -478,23 +442,22 @@ static int read_samples(struct firefox *x, const struct thread *t)
                          {.name = NULL}};
     const uint64_t at = t->place.table[SAMPLES];
     char type[16];
-    int error = weight_type(x, at, type);
-    uint32_t metric = metric_of(x, type, &c[1].shift);
+    uint32_t metric;
 
-    error = error ? error : read_columns(x, at, c);
-    if (!error && !c[0].is_there)
-        error = wrong(x, at, "samples without stacks");
-    if (!error && c[0].value.count)
+    weight_type(x, at, type);
+    metric = metric_of(x, type, &c[1].shift);
+    read_columns(x, at, c);
+    if (!c[0].is_there)
+        wrong(x, at, "samples without stacks");
+    if (!tt_source_failed(x->s) && c[0].value.count)
         (void)tt_builder_strand(x->b, &(struct tt_strand_info){.process = t->process,
                                                                .name = t->name,
                                                                .pid = t->pid,
                                                                .thread = t->id,
                                                                .rank = TT_NONE,
                                                                .members = 1});
-    if (!error)
-        error = take_samples(x, at, c, metric, strcmp(type, "bytes") != 0);
+    take_samples(x, at, c, metric, strcmp(type, "bytes") != 0);
     free_columns(c);
-    return error;
 }
 
 /* Tables that a thread lacks are the shared ones. */
@@ -505,74 +468,57 @@ static void take_shared(struct place *own, const struct place *shared)
             own->table[t] = shared->table[t];
 }
 
-static int read_thread(struct firefox *x, struct tt_json *j, const struct place *shared)
+static void read_thread(struct firefox *x, struct tt_json *j, const struct place *shared)
 {
     const int is_shared = has_all(shared);
     struct thread t = {.name = NULL};
-    int e = scan_thread(j, &t);
 
+    scan_thread(j, &t);
     take_shared(&t.place, shared);
-
-    if (e == 0 && !t.place.table[SAMPLES])
-        e = 0; /* only markers */
-    else if (e == 0 && !is_shared && !has_all(&t.place))
-        e = tt_json_wrong(j, "the thread before this lacks stacks, frames, functions or "
+    if (t.place.table[SAMPLES]) { /* else it has only markers */
+        if (!has_all(&t.place))
+            tt_json_wrong(j, "the thread before this lacks stacks, frames, functions or "
                              "strings");
-    else if (e == 0 && (is_shared || (e = make_contexts(x, &t.place)) == 0))
-        e = read_samples(x, &t);
+        if (!is_shared)
+            make_contexts(x, &t.place);
+        read_samples(x, &t);
+    }
     tt_memory_put(x->s->memory, t.name);
     tt_memory_put(x->s->memory, t.process);
-    return e;
 }
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-static int read_threads(struct firefox *x, uint64_t at, const struct place *shared)
+static void read_threads(struct firefox *x, uint64_t at, const struct place *shared)
 {
-    const int is_shared = has_all(shared);
     struct tt_json_part p;
-    int e = is_shared ? make_contexts(x, shared) : 0;
 
-    if (e)
-        return e;
+    if (has_all(shared))
+        make_contexts(x, shared);
     tt_json_part_open(&p, x->s, x->text, x->size, at);
-    e = tt_json_array(&p.json);
-    while (e > 0 && (e = tt_json_item(&p.json)) > 0)
-        if ((e = read_thread(x, &p.json, shared)) == 0)
-            e = 1;
-    return tt_json_part_close(&p, x->s, e);
+    for (tt_json_array(&p.json); tt_json_item(&p.json);)
+        read_thread(x, &p.json, shared);
+    tt_json_part_close(&p);
 }
 
-static int read_meta(struct firefox *x, struct tt_json *j)
+static void read_meta(struct firefox *x, struct tt_json *j)
 {
     char *product = NULL;
-    int e;
 
-    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
-        if (tt_json_is(j, "preprocessedProfileVersion"))
-            e = read_id(j, &x->version);
-        else if (tt_json_is(j, "product"))
-            e = tt_json_copy_if(j, &product);
-        else if (tt_json_is(j, "startTime")) {
-            int64_t ns;
-            e = tt_json_scaled(j, 6, &ns);
-            if (e > 0 && ns > 0)
+    for (tt_json_object(j); tt_json_key(j);)
+        if (tt_json_is(j, "preprocessedProfileVersion")) {
+            read_id(j, &x->version);
+        } else if (tt_json_is(j, "product")) {
+            tt_json_copy_if(j, &product);
+        } else if (tt_json_is(j, "startTime")) {
+            const int64_t ns = tt_json_scaled(j, 6);
+            if (ns > 0)
                 tt_builder_fact(x->b, "started", TT_FACT_MIN, (uint64_t)ns, "");
-        } else
-            e = tt_json_skip(j);
-    }
+        } else {
+            tt_json_skip(j);
+        }
     if (product)
         tt_builder_fact(x->b, "program", TT_FACT_EACH, 1, product);
-    return e == 0 ? 1 : e;
-}
-
-static int scan_shared(struct tt_json *j, struct place *shared)
-{
-    int e;
-
-    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;)
-        e = note_place(j, shared);
-    return e == 0 ? 1 : e;
 }
 
 static int read_all(struct firefox *x)
@@ -580,29 +526,29 @@ static int read_all(struct firefox *x)
     struct place shared = {{0}};
     uint64_t threads = 0, libs = 0;
     struct tt_json_part p;
-    int e;
+    struct tt_json *j = &p.json;
 
     tt_json_part_open(&p, x->s, x->text, x->size, 0);
-    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
-        if (tt_json_is(&p.json, "meta")) {
-            e = read_meta(x, &p.json);
-        } else if (tt_json_is(&p.json, "shared")) {
-            e = scan_shared(&p.json, &shared);
-        } else {
-            if (tt_json_is(&p.json, "threads"))
-                threads = tt_source_offset(&p.source);
-            if (tt_json_is(&p.json, "libs"))
-                libs = tt_source_offset(&p.source);
-            e = tt_json_skip(&p.json);
-        }
-    }
-    if (e == 0)
-        e = tt_json_end(&p.json);
-    if (e == 0 && (!threads || !x->version))
-        e = tt_json_wrong(&p.json, "there are no threads, or no version of the profile");
-    e = tt_json_part_close(&p, x->s, e);
-    e = e || !libs ? e : read_libs(x, libs);
-    return e ? e : read_threads(x, threads, &shared);
+    for (tt_json_object(j); tt_json_key(j);)
+        if (tt_json_is(j, "meta"))
+            read_meta(x, j);
+        else if (tt_json_is(j, "shared"))
+            for (tt_json_object(j); tt_json_key(j);)
+                note_place(j, &shared);
+        else if (tt_json_is(j, "threads"))
+            threads = tt_json_place(j);
+        else if (tt_json_is(j, "libs"))
+            libs = tt_json_place(j);
+        else
+            tt_json_skip(j);
+    tt_json_end(j);
+    if (!threads || !x->version)
+        tt_json_wrong(j, "there are no threads, or no version of the profile");
+    tt_json_part_close(&p);
+    if (libs)
+        read_libs(x, libs);
+    read_threads(x, threads, &shared);
+    return tt_source_failed(x->s);
 }
 
 static int read_firefox(struct tt_source *s, struct tt_builder *b)

@@ -143,6 +143,16 @@ int tt_frames_add(struct tt_frames *f, uint32_t context, uint64_t amount)
     return 0;
 }
 
+int tt_frames_count(struct tt_frames *f, struct tt_source *s, uint32_t context,
+                    uint64_t amount)
+{
+    const int error = tt_frames_add(f, context, amount);
+
+    if (error == -TT_ERR_MEMORY)
+        return tt_source_no_memory(s);
+    return error ? tt_source_fail(s, TT_TOO_MUCH) : 0;
+}
+
 void tt_frames_flush(struct tt_frames *f, uint32_t metric)
 {
     const uint64_t *amount = f->amount.item;

@@ -9,6 +9,7 @@
 
 #include "builder.h"
 #include "index.h"
+#include "source.h"
 
 struct tt_frames {
     struct tt_builder *b; /* borrowed */
@@ -40,6 +41,9 @@ int tt_frames_go(struct tt_frames *, char *line, uint32_t *block);
 /* Adds to a context.  0; -TT_ERR_FORMAT if the sum does not fit 64 bits (for `return
  * tt_source_fail(s, TT_TOO_MUCH)`); or -TT_ERR_MEMORY. */
 int tt_frames_add(struct tt_frames *, uint32_t context, uint64_t amount);
+/* The same; the source notes the error. */
+int tt_frames_count(struct tt_frames *, struct tt_source *, uint32_t context,
+                    uint64_t amount);
 #define TT_TOO_MUCH "the figures add up to more than 64 bits hold"
 /* Adds the amounts to the builder, as self of the current strand. */
 void tt_frames_flush(struct tt_frames *, uint32_t metric);

@@ -83,14 +83,12 @@ int tt_ghc_add(struct tt_ghc *g, uint32_t context, uint64_t calls, uint64_t byte
                uint64_t ticks)
 {
     uint64_t ns;
-    int error = __builtin_mul_overflow(ticks, g->tick, &ns) ? -TT_ERR_FORMAT : 0;
+    int error = __builtin_mul_overflow(ticks, g->tick, &ns)
+                    ? tt_source_fail(g->s, TT_TOO_MUCH)
+                    : tt_frames_count(&g->calls, g->s, context, calls);
 
-    error = error ? error : tt_frames_add(&g->calls, context, calls);
-    error = error ? error : tt_frames_add(&g->bytes, context, bytes);
-    error = error ? error : tt_frames_add(&g->time, context, ns);
-    if (error == -TT_ERR_MEMORY)
-        return tt_source_no_memory(g->s);
-    return error ? tt_source_fail(g->s, TT_TOO_MUCH) : 0;
+    error = error ? error : tt_frames_count(&g->bytes, g->s, context, bytes);
+    return error ? error : tt_frames_count(&g->time, g->s, context, ns);
 }
 
 void tt_ghc_finish(struct tt_ghc *g)
@@ -103,60 +101,55 @@ void tt_ghc_finish(struct tt_ghc *g)
 
 /* ── Cost centres ─────────────────────────────────────────────────────────────────── */
 
-static int read_centre(struct tt_json *j, struct centre *c)
+static void read_centre(struct tt_json *j, struct centre *c)
 {
-    int result = tt_json_object(j);
-
-    while (result > 0 && (result = tt_json_key(j)) > 0)
+    for (tt_json_object(j); tt_json_key(j);)
         if (tt_json_is(j, "id"))
-            result = tt_json_whole(j, &c->id, NULL);
+            c->id = tt_json_whole(j);
         else if (tt_json_is(j, "label"))
-            result = tt_json_copy(j, &c->label);
+            tt_json_copy(j, &c->label);
         else if (tt_json_is(j, "module"))
-            result = tt_json_copy(j, &c->module);
+            tt_json_copy(j, &c->module);
         else if (tt_json_is(j, "src_loc"))
-            result = tt_json_copy(j, &c->place);
+            tt_json_copy(j, &c->place);
         else
-            result = tt_json_skip(j);
-    return result;
+            tt_json_skip(j);
 }
 
-static int add_centre(struct reading *r, const struct centre *c)
+static void add_centre(struct reading *r, const struct centre *c)
 {
     char none[] = "";
     int is_new;
     uint32_t *at = tt_pairs_get(&r->centres, c->id, 0, &is_new), block;
 
     if (!c->label)
-        return tt_json_wrong(&r->json, "the cost centre before this has no label");
+        tt_json_wrong(&r->json, "the cost centre before this has no label");
+    if (tt_json_failed(&r->json))
+        return;
     if (strcmp(c->label, "MAIN") == 0 && c->module && strcmp(c->module, "MAIN") == 0)
         block = TT_BUILDER_ROOT;
     else
         block = tt_ghc_block(&r->g, c->label, c->module ? c->module : "",
                              c->place ? c->place : none);
     if (!at || block == TT_NONE)
-        return tt_source_no_memory(r->g.s);
-    if (!is_new)
-        return tt_json_wrong(&r->json, "the cost centre before this has another's id");
-    *at = block + 1;
-    return 1;
+        tt_source_no_memory(r->g.s);
+    else if (!is_new)
+        tt_json_wrong(&r->json, "the cost centre before this has another's id");
+    else
+        *at = block + 1;
 }
 
-static int read_centres(struct reading *r)
+static void read_centres(struct reading *r)
 {
-    int result = tt_json_array(&r->json);
-
-    while (result > 0 && (result = tt_json_item(&r->json)) > 0) {
+    for (tt_json_array(&r->json); tt_json_item(&r->json);) {
         struct centre c = {0};
-        result = read_centre(&r->json, &c);
-        if (result >= 0)
-            result = add_centre(r, &c);
+        read_centre(&r->json, &c);
+        add_centre(r, &c);
         tt_memory_put(r->g.s->memory, c.label);
         tt_memory_put(r->g.s->memory, c.module);
         tt_memory_put(r->g.s->memory, c.place);
     }
     r->has_centres = 1;
-    return result < 0 ? result : 1;
 }
 
 /* ── Stacks ───────────────────────────────────────────────────────────────────────── */
@@ -166,164 +159,136 @@ static struct level *top(struct reading *r)
     return (struct level *)r->level.item + r->level.count - 1;
 }
 
-static int open_level(struct reading *r, uint32_t parent)
+static void open_level(struct reading *r, uint32_t parent)
 {
     const struct level l = {.parent = parent, .context = TT_NONE};
-    int error = tt_source_append(r->g.s, &r->level, &l);
 
-    return error ? error : 1;
+    if (tt_json_object(&r->json))
+        tt_source_append(r->g.s, &r->level, &l);
 }
 
-static int take_id(struct reading *r)
+static void take_id(struct reading *r)
 {
-    const uint32_t *block;
     struct level *l = top(r);
-    uint64_t id;
-    int result = tt_json_whole(&r->json, &id, NULL);
+    const uint32_t *known = tt_pairs_find(&r->centres, tt_json_whole(&r->json), 0);
+    const uint32_t block = known ? *known - 1 : TT_BUILDER_ROOT;
 
-    if (result < 0)
-        return result;
-    block = tt_pairs_find(&r->centres, id, 0);
-    if (!block)
-        return tt_json_wrong(&r->json, "there is no cost centre of this id");
-    if (*block - 1 == TT_BUILDER_ROOT && r->level.count > 1)
-        return tt_json_wrong(&r->json, "MAIN is outermost, and nowhere else");
-    l->context = *block - 1 == TT_BUILDER_ROOT
-                     ? TT_BUILDER_ROOT
-                     : tt_builder_context(r->g.b, l->parent, *block - 1);
-    return l->context == TT_NONE ? tt_source_no_memory(r->g.s) : 1;
+    if (!known)
+        tt_json_wrong(&r->json, "there is no cost centre of this id");
+    else if (block == TT_BUILDER_ROOT && r->level.count > 1)
+        tt_json_wrong(&r->json, "MAIN is outermost, and nowhere else");
+    l->context = block == TT_BUILDER_ROOT ? TT_BUILDER_ROOT
+                                          : tt_builder_context(r->g.b, l->parent, block);
+    if (l->context == TT_NONE)
+        tt_source_no_memory(r->g.s);
 }
 
 /* Adds the figures of a stack to its context, which is known by now. */
-static int add_level(struct reading *r)
+static void add_level(struct reading *r)
 {
-    struct level *l = top(r);
-    int error;
+    const struct level *l = top(r);
 
     if (l->context == TT_NONE)
-        return tt_json_wrong(&r->json, "the stack before this has no id");
-    error = tt_ghc_add(&r->g, l->context, l->figure[0], l->figure[1], l->figure[2]);
-    memset(l->figure, 0, sizeof l->figure);
-    return error ? error : 1;
+        tt_json_wrong(&r->json, "the stack before this has no id");
+    else
+        (void)tt_ghc_add(&r->g, l->context, l->figure[0], l->figure[1], l->figure[2]);
+    r->level.count--;
 }
 
 /* Reads a member of the innermost open stack. */
-static int read_member(struct reading *r)
+static void read_member(struct reading *r)
 {
     static const char *const names[] = {"entries", "alloc", "ticks"};
     struct tt_json *j = &r->json;
-    int result;
 
     for (int i = 0; i < 3; i++)
-        if (tt_json_is(j, names[i]))
-            return tt_json_whole(j, &top(r)->figure[i], NULL);
-    if (tt_json_is(j, "id"))
-        return take_id(r);
-    if (strcmp(j->text, "children") != 0)
-        return tt_json_skip(j);
-    if (top(r)->context == TT_NONE)
-        return tt_json_wrong(j, "the children of a stack come before its id");
-    result = tt_json_array(j);
-    top(r)->is_open = 1;
-    return result;
+        if (tt_json_is(j, names[i])) {
+            top(r)->figure[i] = tt_json_whole(j);
+            return;
+        }
+    if (tt_json_is(j, "id")) {
+        take_id(r);
+    } else if (!tt_json_is(j, "children")) {
+        tt_json_skip(j);
+    } else {
+        if (top(r)->context == TT_NONE)
+            tt_json_wrong(j, "the children of a stack come before its id");
+        top(r)->is_open = tt_json_array(j);
+    }
 }
 
-/* Continues with the children of the innermost stack, or else with its members. */
-static int read_on(struct reading *r)
+static void read_profile(struct reading *r)
 {
     struct tt_json *j = &r->json;
-    int result;
-
-    if (top(r)->is_open) {
-        result = tt_json_item(j);
-        if (result > 0) {
-            result = open_level(r, top(r)->context);
-            return result < 0 ? result : tt_json_object(j);
-        }
-        top(r)->is_open = 0;
-        return result < 0 ? result : 1;
-    }
-    result = tt_json_key(j);
-    if (result > 0)
-        return read_member(r);
-    if (result == 0)
-        result = add_level(r);
-    r->level.count--;
-    return result;
-}
-
-static int read_profile(struct reading *r)
-{
-    int result;
 
     if (!r->has_centres)
-        return tt_json_wrong(&r->json, "the profile comes before the cost centres");
-    if (r->has_profile)
-        return tt_json_wrong(&r->json, "there is a second profile");
-    r->has_profile = 1;
-    result = tt_json_object(&r->json);
-    if (result > 0)
-        result = open_level(r, TT_BUILDER_ROOT);
-    while (result > 0 && r->level.count)
-        result = read_on(r);
-    return result;
+        tt_json_wrong(j, "the profile comes before the cost centres");
+    if (r->has_profile++)
+        tt_json_wrong(j, "there is a second profile");
+    open_level(r, TT_BUILDER_ROOT);
+    while (!tt_json_failed(j) && r->level.count)
+        if (top(r)->is_open && tt_json_item(j))
+            open_level(r, top(r)->context);
+        else if (top(r)->is_open)
+            top(r)->is_open = 0;
+        else if (tt_json_key(j))
+            read_member(r);
+        else if (!tt_json_failed(j))
+            add_level(r);
 }
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
 
-static int read_interval(struct reading *r)
+static void read_interval(struct reading *r)
 {
-    uint64_t us;
-    int result = tt_json_whole(&r->json, &us, NULL);
+    const uint64_t us = tt_json_whole(&r->json);
 
-    if (result > 0 && (us == 0 || us > 1000000000))
-        return tt_json_wrong(&r->json, "this is no interval of ticks in us");
-    if (result > 0)
-        r->g.tick = us * 1000;
-    return result;
+    if (us == 0 || us > 1000000000)
+        tt_json_wrong(&r->json, "this is no interval of ticks in us");
+    r->g.tick = us * 1000;
 }
 
-static int read_top(struct reading *r)
+static void read_fact(struct reading *r, const char *name)
+{
+    if (tt_json_string(&r->json) && *r->json.text)
+        tt_builder_fact(r->g.b, name, TT_FACT_EACH, 1, r->json.text);
+}
+
+static void read_top(struct reading *r)
 {
     struct tt_json *j = &r->json;
-    int result, is_program;
 
     if (tt_json_is(j, "cost_centres"))
-        return read_centres(r);
-    if (tt_json_is(j, "profile"))
-        return read_profile(r);
-    if (tt_json_is(j, "tick_interval"))
-        return read_interval(r);
-    is_program = tt_json_is(j, "program");
-    if (!is_program && strcmp(j->text, "end_time") != 0)
-        return tt_json_skip(j);
-    result = tt_json_string(j);
-    if (result > 0 && *j->text)
-        tt_builder_fact(r->g.b, is_program ? "program" : "date", TT_FACT_EACH, 1,
-                        j->text);
-    return result;
+        read_centres(r);
+    else if (tt_json_is(j, "profile"))
+        read_profile(r);
+    else if (tt_json_is(j, "tick_interval"))
+        read_interval(r);
+    else if (tt_json_is(j, "program"))
+        read_fact(r, "program");
+    else if (tt_json_is(j, "end_time"))
+        read_fact(r, "date");
+    else
+        tt_json_skip(j);
 }
 
 static int read_json(struct tt_source *s, struct tt_builder *b)
 {
     struct reading r = {0};
-    int result;
 
     tt_ghc_init(&r.g, s, b);
     tt_json_init(&r.json, s);
     r.json.is_lenient = 1; /* GHC does not escape names of programs and modules */
     tt_pairs_init(&r.centres, s->memory);
     tt_vector_init(&r.level, s->memory, sizeof(struct level));
-    for (result = tt_json_object(&r.json);
-         result > 0 && (result = tt_json_key(&r.json)) > 0;)
-        result = read_top(&r);
-    if (result == 0)
-        result = tt_json_end(&r.json);
-    if (result == 0 && !r.has_profile)
-        result = tt_source_fail(s, "it lacks its profile");
-    if (result == 0)
+    for (tt_json_object(&r.json); tt_json_key(&r.json);)
+        read_top(&r);
+    tt_json_end(&r.json);
+    if (!r.has_profile)
+        tt_source_fail(s, "it lacks its profile");
+    if (!tt_source_failed(s))
         tt_ghc_finish(&r.g);
-    return result;
+    return tt_source_failed(s);
 }
 
 static int read_ghc(struct tt_source *s, struct tt_builder *b)

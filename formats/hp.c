@@ -232,7 +232,7 @@ static int read_lines(struct hp *h)
         error = take_line(h, line);
         if (error == -TT_ERR_FORMAT && h->has_time && is_at_end(h)) {
             h->is_open = 1; /* that line is unfinished */
-            h->s->error[0] = '\0';
+            tt_source_forgive(h->s);
             error = 0;
         }
     }

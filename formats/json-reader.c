@@ -5,14 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "assertion.h"
 #include "hex.h"
 #include "utf8.h"
 
 enum { LONGEST = 1 << 28 };
+static char nothing[1];
 
 void tt_json_init(struct tt_json *j, struct tt_source *s)
 {
-    *j = (struct tt_json){.s = s, .is_first = 1};
+    *j = (struct tt_json){.s = s, .text = nothing, .is_first = 1};
     tt_vector_init(&j->bytes, s->memory, 1);
     tt_vector_init(&j->open, s->memory, 1);
 }
@@ -23,22 +25,19 @@ void tt_json_fini(struct tt_json *j)
     tt_vector_fini(&j->open);
 }
 
-int tt_json_wrong(struct tt_json *j, const char *what)
+void tt_json_wrong(struct tt_json *j, const char *what)
 {
     j->s->line = 0;
-    return tt_source_fail(j->s, "%s", what);
+    (void)tt_source_fail(j->s, "%s", what);
 }
 
-/* Returns the next character without taking it; 0: the file ends. */
+/* Returns the next character without taking it; 0: the file ends, or is not readable. */
 static int peek(struct tt_json *j)
 {
     struct tt_source *s = j->s;
 
-    if (s->at == s->end) {
-        int64_t have = tt_source_want(s, 1);
-        if (have <= 0)
-            return (int)have;
-    }
+    if (s->at == s->end && tt_source_want(s, 1) <= 0)
+        return 0;
     return (unsigned char)s->buffer[s->at];
 }
 
@@ -51,297 +50,304 @@ static int skip_blanks(struct tt_json *j)
     return c;
 }
 
-static int cut_off(struct tt_json *j)
+/* The next character is not the wanted one; 0: the file ends. */
+static void wrong_character(struct tt_json *j, int c, const char *what)
 {
-    j->is_cut_off = 1;
-    return tt_json_wrong(j, "the file ends before it is complete");
+    j->is_cut_off |= !c && !tt_json_failed(j);
+    tt_json_wrong(j, c ? what : "the file ends before it is complete");
 }
 
 /* ── Strings ──────────────────────────────────────────────────────────────────────── */
 
-static int append(struct tt_json *j, const char *bytes, size_t count)
+static void append(struct tt_json *j, const char *bytes, size_t count)
 {
-    char *to = j->bytes.count + count < LONGEST ? tt_vector_add(&j->bytes, count) : NULL;
+    const int is_short = j->bytes.count + count < LONGEST;
+    char *to = is_short ? tt_vector_add(&j->bytes, count) : NULL;
 
-    if (count && !to)
-        return j->bytes.count + count < LONGEST
-                   ? tt_source_no_memory(j->s)
-                   : tt_json_wrong(j, "this string is longer than 256 MiB");
-    if (count)
+    if (to)
         memcpy(to, bytes, count);
-    return 0;
+    else if (is_short)
+        (void)tt_source_no_memory(j->s);
+    else
+        tt_json_wrong(j, "this string is longer than 256 MiB");
 }
 
-static int read_hex(struct tt_json *j, uint32_t *code)
+static uint32_t read_hex(struct tt_json *j)
 {
-    *code = 0;
+    uint32_t code = 0;
+
     for (int i = 0; i < 4; i++) {
         const int c = peek(j), digit = tt_hex(c);
-        if (c < 0)
-            return c;
-        if (digit < 0)
-            return c ? tt_json_wrong(j, "\\u wants four hexadecimal digits") : cut_off(j);
-        *code = *code << 4 | (uint32_t)digit;
+        if (digit < 0) {
+            wrong_character(j, c, "\\u wants four hexadecimal digits");
+            return 0;
+        }
+        code = code << 4 | (uint32_t)digit;
         j->s->at++;
     }
-    return 0;
+    return code;
 }
 
-static int append_character(struct tt_json *j, uint32_t c)
+/* Returns the character of the digits after "\u". */
+static uint32_t read_code(struct tt_json *j)
 {
-    char bytes[4];
+    const uint32_t high = read_hex(j);
+    uint32_t low;
 
-    return append(j, bytes, tt_utf8_put(bytes, c));
-}
-
-/* Reads the digits after "\u". */
-static int read_code(struct tt_json *j)
-{
-    uint32_t high, low;
-    int error = read_hex(j, &high);
-
-    if (error)
-        return error;
     if (high < 0xd800 || high > 0xdfff)
-        return append_character(j, high);
+        return high;
     if (high > 0xdbff || peek(j) != '\\' || tt_source_want(j->s, 2) < 2 ||
         tt_source_at(j->s)[1] != 'u')
-        return append_character(j, 0xfffd);
+        return 0xfffd;
     j->s->at += 2;
-    error = read_hex(j, &low);
-    if (error)
-        return error;
-    if (low < 0xdc00 || low > 0xdfff)
-        return append_character(j, 0xfffd);
-    return append_character(j, 0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00)));
+    low = read_hex(j);
+    return low < 0xdc00 || low > 0xdfff
+               ? 0xfffd
+               : 0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00));
 }
 
-static int read_escape(struct tt_json *j)
+static void read_escape(struct tt_json *j)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    int c;
     const char *known;
+    char bytes[4];
+    int c;
 
     j->s->at++;
     c = peek(j);
-    if (c <= 0)
-        return c ? c : cut_off(j);
-    j->s->at++;
-    if (c == 'u')
-        return read_code(j);
-    known = strchr(from, c);
-    if (!known && j->is_lenient) {
-        j->s->at--;
-        return append(j, "\\", 1);
+    known = c ? strchr(from, c) : NULL;
+    if (c && c != 'u' && !known && j->is_lenient) {
+        append(j, "\\", 1);
+        return;
     }
-    return known ? append(j, &to[known - from], 1)
-                 : tt_json_wrong(j, "this escape is not known");
+    j->s->at += c != 0;
+    if (c == 'u')
+        append(j, bytes, tt_utf8_put(bytes, read_code(j)));
+    else if (known)
+        append(j, &to[known - from], 1);
+    else
+        wrong_character(j, c, "this escape is not known");
 }
 
-static int finish_text(struct tt_json *j)
+static void finish_text(struct tt_json *j)
 {
-    int error = append(j, "", 1);
-
-    j->length = j->bytes.count - !error;
-    j->text = j->bytes.item;
-    return error;
+    append(j, "", 1);
+    j->text = tt_json_failed(j) ? nothing : j->bytes.item;
+    j->length = tt_json_failed(j) ? 0 : j->bytes.count - 1;
 }
 
 /* The rest of a string, from its first quote on. */
-static int read_string(struct tt_json *j)
+static void read_string(struct tt_json *j)
 {
     struct tt_source *s = j->s;
-    int error = 0, c;
 
     j->bytes.count = 0;
     s->at++;
-    while (!error && (c = peek(j)) != '"') {
+    while (peek(j) != '"' && !tt_json_failed(j)) {
         const char *from = s->buffer + s->at;
         size_t have = s->end - s->at, n = 0;
-        if (c <= 0 && s->at == s->end)
-            return c ? c : cut_off(j);
         while (n < have && from[n] != '"' && from[n] != '\\')
             n++;
-        error = n ? append(j, from, n) : read_escape(j);
+        if (n)
+            append(j, from, n);
+        else if (have)
+            read_escape(j);
+        else
+            wrong_character(j, 0, NULL);
         s->at += n;
     }
-    s->at += !error;
-    return error ? error : finish_text(j);
+    s->at += !tt_json_failed(j);
+    finish_text(j);
 }
 
 /* A number, or a word. */
-static int read_word(struct tt_json *j)
+static void read_word(struct tt_json *j)
 {
-    int error = 0, c;
+    int c;
 
     j->bytes.count = 0;
-    while (!error && ((c = peek(j)) == '-' || c == '+' || c == '.' ||
-                      (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'))) {
+    while (((c = peek(j)) == '-' || c == '+' || c == '.' || (c >= '0' && c <= '9') ||
+            ((c | 32) >= 'a' && (c | 32) <= 'z')) &&
+           !tt_json_failed(j)) {
         char byte = (char)c;
-        error = j->bytes.count < 400 ? append(j, &byte, 1)
-                                     : tt_json_wrong(j, "this is too long for a number");
+        if (j->bytes.count < 400)
+            append(j, &byte, 1);
+        else
+            tt_json_wrong(j, "this is too long for a number");
         j->s->at++;
     }
-    return error ? error : finish_text(j);
+    finish_text(j);
 }
 
 /* ── Values ───────────────────────────────────────────────────────────────────────── */
 
-static int open_level(struct tt_json *j, char kind)
+static enum tt_json_kind open_level(struct tt_json *j, char kind)
 {
-    char *open = tt_vector_add(&j->open, 1);
-
-    if (!open)
-        return tt_source_no_memory(j->s);
-    *open = kind;
+    if (tt_source_append(j->s, &j->open, &kind) != 0)
+        return TT_JSON_NONE;
     j->is_first = 1;
     j->s->at++;
     return kind == '{' ? TT_JSON_OBJECT : TT_JSON_ARRAY;
 }
 
-static int kind_of_word(struct tt_json *j)
+static int is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static enum tt_json_kind kind_of_word(struct tt_json *j)
 {
     int64_t n;
 
+    if (is_digit(j->text[j->text[0] == '-']) || tt_decimal(j->text, 0, &n))
+        return TT_JSON_NUMBER;
     if (tt_json_is(j, "true"))
         return TT_JSON_TRUE;
     if (tt_json_is(j, "false"))
         return TT_JSON_FALSE;
     if (tt_json_is(j, "null"))
         return TT_JSON_NULL;
-    if (tt_decimal(j->text, 0, &n) || (j->text[0] >= '0' && j->text[0] <= '9') ||
-        (j->text[0] == '-' && j->text[1] >= '0' && j->text[1] <= '9'))
-        return TT_JSON_NUMBER;
-    return tt_json_wrong(j, "a value begins with none of { [ \" - or a digit");
+    tt_json_wrong(j, "a value begins with none of { [ \" - or a digit");
+    return TT_JSON_NONE;
 }
 
-int tt_json_value(struct tt_json *j)
+enum tt_json_kind tt_json_value(struct tt_json *j)
 {
-    int c = skip_blanks(j), error;
+    const int c = tt_json_failed(j) ? 0 : skip_blanks(j);
 
-    if (c <= 0)
-        return c ? c : j->s->at == j->s->end ? cut_off(j) : tt_json_wrong(j, "a NUL");
     if (c == '{' || c == '[')
         return open_level(j, (char)c);
-    error = c == '"' ? read_string(j) : read_word(j);
+    if (!c && j->s->at < j->s->end)
+        tt_json_wrong(j, "a NUL");
+    else if (!c)
+        wrong_character(j, 0, NULL);
+    else if (c == '"')
+        read_string(j);
+    else
+        read_word(j);
     j->is_first = 0;
-    if (error)
-        return error;
+    if (tt_json_failed(j))
+        return TT_JSON_NONE;
     return c == '"' ? TT_JSON_STRING : kind_of_word(j);
+}
+
+/* Is the next value, which is taken, of this kind?  Other kinds are an error. */
+static int is_kind(struct tt_json *j, enum tt_json_kind kind, const char *what)
+{
+    const int is_it = tt_json_value(j) == kind;
+
+    if (!is_it)
+        tt_json_wrong(j, what);
+    return is_it;
 }
 
 int tt_json_object(struct tt_json *j)
 {
-    int kind = tt_json_value(j);
-
-    if (kind < 0 || kind == TT_JSON_OBJECT)
-        return kind < 0 ? kind : 1;
-    return tt_json_wrong(j, "an object was wanted before this");
+    return is_kind(j, TT_JSON_OBJECT, "an object was wanted before this");
 }
 
 int tt_json_array(struct tt_json *j)
 {
-    int kind = tt_json_value(j);
-
-    if (kind < 0 || kind == TT_JSON_ARRAY)
-        return kind < 0 ? kind : 1;
-    return tt_json_wrong(j, "an array was wanted before this");
+    return is_kind(j, TT_JSON_ARRAY, "an array was wanted before this");
 }
 
 /* Takes what is before the next key or item: 1; 0: the level has ended, and is closed. */
 static int next(struct tt_json *j, char end)
 {
-    int c = skip_blanks(j);
+    const int c = tt_json_failed(j) ? 0 : skip_blanks(j);
 
-    if (c < 0)
-        return c;
+    TT_ASSERT(tt_json_failed(j) || j->open.count);
     if (c == end) {
         j->s->at++;
         j->open.count--;
         j->is_first = 0;
         return 0;
     }
-    if (j->is_first) {
+    if (c && (c == ',' || j->is_first)) {
+        j->s->at += !j->is_first;
         j->is_first = 0;
-        return c ? 1 : cut_off(j);
+        return 1;
     }
-    if (c != ',')
-        return c ? tt_json_wrong(j,
-                                 "a comma, or the end of what is open, was wanted here")
-                 : cut_off(j);
-    j->s->at++;
-    return 1;
+    wrong_character(j, c, "a comma, or the end of what is open, was wanted here");
+    return 0;
+}
+
+static int is_next(struct tt_json *j, int wanted, const char *what)
+{
+    const int c = tt_json_failed(j) ? 0 : skip_blanks(j);
+
+    if (c != wanted)
+        wrong_character(j, c, what);
+    return c == wanted;
 }
 
 int tt_json_key(struct tt_json *j)
 {
-    int result = next(j, '}'), c;
-
-    if (result <= 0)
-        return result;
-    c = skip_blanks(j);
-    if (c != '"')
-        return c < 0 ? c : c ? tt_json_wrong(j, "a key was wanted here") : cut_off(j);
-    result = read_string(j);
-    if (result)
-        return result;
-    c = skip_blanks(j);
-    if (c != ':')
-        return c < 0 ? c : c ? tt_json_wrong(j, "a colon was wanted here") : cut_off(j);
+    if (!next(j, '}') || !is_next(j, '"', "a key was wanted here"))
+        return 0;
+    read_string(j);
+    if (!is_next(j, ':', "a colon was wanted here"))
+        return 0;
     j->s->at++;
     return 1;
 }
 
 int tt_json_item(struct tt_json *j)
 {
-    int result = next(j, ']');
+    int c;
 
-    if (result <= 0)
-        return result;
-    result = skip_blanks(j);
+    if (!next(j, ']'))
+        return 0;
+    c = skip_blanks(j);
     /* Some writers put a comma after the last item. */
-    if (result == ']')
+    if (c == ']')
         return next(j, ']');
-    return result > 0 ? 1 : result < 0 ? result : cut_off(j);
+    if (!c)
+        wrong_character(j, c, NULL);
+    return c != 0;
 }
 
 /* Skips values until `levels` levels are open. */
-static int leave(struct tt_json *j, size_t levels)
+static void leave(struct tt_json *j, size_t levels)
 {
-    while (j->open.count > levels) {
+    while (!tt_json_failed(j) && j->open.count > levels) {
         int is_object = ((const char *)j->open.item)[j->open.count - 1] == '{';
-        int result = is_object ? tt_json_key(j) : tt_json_item(j);
-        if (result > 0)
-            result = tt_json_value(j);
-        if (result < 0)
-            return result;
+        if (is_object ? tt_json_key(j) : tt_json_item(j))
+            (void)tt_json_value(j);
     }
-    return 1;
 }
 
-int tt_json_skip(struct tt_json *j)
+void tt_json_skip(struct tt_json *j)
 {
-    size_t levels = j->open.count;
-    int kind = tt_json_value(j);
+    const size_t levels = j->open.count;
 
-    return kind < 0 ? kind : leave(j, levels);
+    (void)tt_json_value(j);
+    leave(j, levels);
 }
 
-int tt_json_place(struct tt_json *j, uint64_t *at)
+uint64_t tt_json_place(struct tt_json *j)
 {
-    *at = tt_source_offset(j->s);
-    return tt_json_skip(j);
+    const uint64_t at = tt_source_offset(j->s);
+
+    tt_json_skip(j);
+    return at;
 }
 
-int tt_json_close(struct tt_json *j) { return leave(j, j->open.count - 1); }
+void tt_json_close(struct tt_json *j) { leave(j, j->open.count - 1); }
 
-int tt_json_end(struct tt_json *j)
+int tt_json_open_if(struct tt_json *j, enum tt_json_kind wanted)
 {
-    int c = skip_blanks(j);
+    const enum tt_json_kind kind = tt_json_value(j);
 
-    if (c < 0)
-        return c;
-    return j->s->at == j->s->end ? 0 : tt_json_wrong(j, "something follows the end");
+    if (kind != wanted && (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY))
+        tt_json_close(j);
+    return kind == wanted;
+}
+
+void tt_json_end(struct tt_json *j)
+{
+    if (tt_json_failed(j))
+        return;
+    (void)skip_blanks(j);
+    if (j->s->at < j->s->end)
+        tt_json_wrong(j, "something follows the end");
 }
 
 /* ── Numbers and texts ────────────────────────────────────────────────────────────── */
@@ -398,87 +404,85 @@ int tt_decimal(const char *text, int shift, int64_t *out)
 
 int tt_json_string(struct tt_json *j)
 {
-    int kind = tt_json_value(j);
-
-    if (kind < 0 || kind == TT_JSON_STRING)
-        return kind < 0 ? kind : 1;
-    return tt_json_wrong(j, "a string was wanted before this");
+    return is_kind(j, TT_JSON_STRING, "a string was wanted before this");
 }
 
-static int copy_text(struct tt_json *j, char **text)
+enum tt_json_kind tt_json_plain(struct tt_json *j)
+{
+    const enum tt_json_kind kind = tt_json_value(j);
+
+    if (kind != TT_JSON_OBJECT && kind != TT_JSON_ARRAY)
+        return kind;
+    tt_json_close(j);
+    return TT_JSON_NONE;
+}
+
+static void copy_text(struct tt_json *j, char **text)
 {
     char *copy = tt_memory_text(j->s->memory, j->text, strlen(j->text));
 
     if (!copy)
-        return tt_source_no_memory(j->s);
+        (void)tt_source_no_memory(j->s);
     tt_memory_put(j->s->memory, *text);
     *text = copy;
-    return 1;
 }
 
-int tt_json_copy(struct tt_json *j, char **text)
+void tt_json_copy(struct tt_json *j, char **text)
 {
-    int result = tt_json_string(j);
-
-    return result < 0 ? result : copy_text(j, text);
+    if (tt_json_string(j))
+        copy_text(j, text);
 }
 
-int tt_json_copy_if(struct tt_json *j, char **text)
+void tt_json_copy_if(struct tt_json *j, char **text)
 {
-    int kind = tt_json_value(j);
-
-    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
-        return tt_json_close(j);
-    return kind == TT_JSON_STRING ? copy_text(j, text) : kind;
+    if (tt_json_plain(j) == TT_JSON_STRING)
+        copy_text(j, text);
 }
 
-int tt_json_scaled(struct tt_json *j, int shift, int64_t *out)
+int64_t tt_json_scaled(struct tt_json *j, int shift)
 {
-    int kind = tt_json_value(j);
+    int64_t n = 0;
 
-    if (kind < 0)
-        return kind;
-    if (kind != TT_JSON_NUMBER)
-        return tt_json_wrong(j, "a number was wanted before this");
-    return tt_decimal(j->text, shift, out) ? 1
-                                           : tt_json_wrong(j, "this number is too large");
+    if (is_kind(j, TT_JSON_NUMBER, "a number was wanted before this") &&
+        !tt_decimal(j->text, shift, &n))
+        tt_json_wrong(j, "this number is too large");
+    return n;
 }
 
-int tt_json_whole(struct tt_json *j, uint64_t *out, int *is_null)
+static uint64_t whole(struct tt_json *j, enum tt_json_kind kind)
 {
-    int kind = tt_json_value(j);
-    int64_t n;
+    int64_t n = 0;
 
-    *out = 0;
-    if (kind < 0)
-        return kind;
-    if (is_null)
-        *is_null = kind == TT_JSON_NULL;
-    if (is_null && kind == TT_JSON_NULL)
-        return 1;
-    if (kind != TT_JSON_NUMBER || !tt_decimal(j->text, 0, &n) || n < 0)
-        return tt_json_wrong(j, "a whole number was wanted before this");
-    *out = (uint64_t)n;
-    return 1;
+    if (kind == TT_JSON_NUMBER && tt_decimal(j->text, 0, &n) && n >= 0)
+        return (uint64_t)n;
+    tt_json_wrong(j, "a whole number was wanted before this");
+    return 0;
+}
+
+uint64_t tt_json_whole(struct tt_json *j) { return whole(j, tt_json_value(j)); }
+
+uint64_t tt_json_whole_or(struct tt_json *j, uint64_t null)
+{
+    const enum tt_json_kind kind = tt_json_value(j);
+
+    return kind == TT_JSON_NULL ? null : whole(j, kind);
 }
 
 /* ── Parts ────────────────────────────────────────────────────────────────────────── */
 
-void tt_json_part_open(struct tt_json_part *p, const struct tt_source *s,
-                       const char *text, size_t size, uint64_t at)
+void tt_json_part_open(struct tt_json_part *p, struct tt_source *s, const char *text,
+                       size_t size, uint64_t at)
 {
     tt_bytes_init(&p->bytes, text + at, size - (size_t)at);
     tt_source_init(&p->source, s->name, &p->bytes.stream, s->memory);
     p->source.memory = s->memory; /* what is read is the whole's */
     p->source.taken = at;
+    p->source.whole = s->whole;
     tt_json_init(&p->json, &p->source);
 }
 
-int tt_json_part_close(struct tt_json_part *p, struct tt_source *s, int error)
+void tt_json_part_close(struct tt_json_part *p)
 {
-    if (error < 0 && p->source.error[0])
-        memcpy(s->error, p->source.error, sizeof s->error);
     tt_json_fini(&p->json);
     tt_source_fini(&p->source);
-    return error < 0 ? error : 0;
 }

@@ -70,71 +70,56 @@ static const struct rule {
     {STACK, "locationIndices", 1, NUMBERS},
 };
 
-static int put_object(struct tt_json *j, enum kind of, struct tt_message *to);
+static void put_object(struct tt_json *j, enum kind of, struct tt_message *to);
 
 /* Reads a number, which may be in quotes. */
-static int read_number(struct tt_json *j, uint64_t *number)
+static uint64_t read_number(struct tt_json *j)
 {
-    int kind = tt_json_value(j);
+    const enum tt_json_kind kind = tt_json_value(j);
     const char *at = j->text;
+    uint64_t number = 0;
 
-    *number = 0;
-    if (kind < 0)
-        return kind;
     if (kind == TT_JSON_NULL)
-        return 1;
+        return 0;
     if ((kind != TT_JSON_NUMBER && kind != TT_JSON_STRING) ||
-        !tt_take_digits(&at, number) || *at)
-        return tt_json_wrong(j, "a whole number from 0 on is due before this");
-    return 1;
-}
-
-static int no_memory(struct tt_json *j, const struct tt_message *m)
-{
-    return *m->failed ? tt_source_no_memory(j->s) : 1;
+        !tt_take_digits(&at, &number) || *at)
+        tt_json_wrong(j, "a whole number from 0 on is due before this");
+    return number;
 }
 
 /* Writes repeated numbers as one field: times of 8 bytes each, others as varints. */
-static int put_numbers(struct tt_json *j, const struct rule *r, struct tt_message *to)
+static void put_numbers(struct tt_json *j, const struct rule *r, struct tt_message *to)
 {
     struct tt_message inner;
-    uint64_t number;
-    int result = tt_json_array(j);
 
     tt_message_init(&inner, to->bytes.memory, to->failed);
-    while (result > 0 && (result = tt_json_item(j)) > 0)
-        if ((result = read_number(j, &number)) > 0) {
-            if (r->kind == NUMBERS)
-                tt_message_varint(&inner, number);
-            else
-                tt_message_bytes(&inner, &number, sizeof number);
-        }
-    if (result >= 0 && inner.bytes.count)
+    for (tt_json_array(j); tt_json_item(j);) {
+        const uint64_t number = read_number(j);
+        if (r->kind == NUMBERS)
+            tt_message_varint(&inner, number);
+        else
+            tt_message_bytes(&inner, &number, sizeof number);
+    }
+    if (inner.bytes.count)
         tt_message_within(to, r->field, &inner);
     tt_message_fini(&inner);
-    return result < 0 ? result : no_memory(j, to);
 }
 
-static int put_one(struct tt_json *j, const struct rule *r, struct tt_message *to)
+static void put_one(struct tt_json *j, const struct rule *r, struct tt_message *to)
 {
     struct tt_message inner;
-    uint64_t number;
-    int result;
 
     if (r->kind == NUMBER) {
-        if ((result = read_number(j, &number)) > 0)
-            tt_message_number(to, r->field, number);
+        tt_message_number(to, r->field, read_number(j));
     } else if (r->kind == TEXT) {
-        if ((result = tt_json_string(j)) > 0)
+        if (tt_json_string(j))
             tt_message_text(to, r->field, j->text);
     } else {
         tt_message_init(&inner, to->bytes.memory, to->failed);
-        result = put_object(j, r->kind, &inner);
-        if (result > 0)
-            tt_message_within(to, r->field, &inner);
+        put_object(j, r->kind, &inner);
+        tt_message_within(to, r->field, &inner);
         tt_message_fini(&inner);
     }
-    return result < 0 ? result : no_memory(j, to);
 }
 
 /* Is the field repeated? */
@@ -145,35 +130,31 @@ static int is_list(const struct rule *r)
            r->kind == ATTRIBUTE;
 }
 
-static int put_value(struct tt_json *j, const struct rule *r, struct tt_message *to)
+static void put_value(struct tt_json *j, const struct rule *r, struct tt_message *to)
 {
-    int result;
-
     if (r->kind == NUMBERS || r->kind == TIMES)
-        return put_numbers(j, r, to);
-    if (!is_list(r))
-        return put_one(j, r, to);
-    result = tt_json_array(j);
-    while (result > 0 && (result = tt_json_item(j)) > 0)
-        result = put_one(j, r, to);
-    return result < 0 ? result : 1;
+        put_numbers(j, r, to);
+    else if (!is_list(r))
+        put_one(j, r, to);
+    else
+        for (tt_json_array(j); tt_json_item(j);)
+            put_one(j, r, to);
+    if (*to->failed)
+        tt_source_no_memory(j->s);
 }
 
 /* Messages are nested as deep as the rules say. */
-static int put_object(struct tt_json *j, enum kind of, struct tt_message *to)
+static void put_object(struct tt_json *j, enum kind of, struct tt_message *to)
 {
-    int result = tt_json_object(j);
-
-    while (result > 0 && (result = tt_json_key(j)) > 0) {
+    for (tt_json_object(j); tt_json_key(j);) {
         const struct rule *r = rules, *end = rules + sizeof rules / sizeof *rules;
         while (r < end && (r->of != of || !tt_json_is(j, r->key)))
             r++;
-        result = r < end ? put_value(j, r, to) : tt_json_skip(j);
+        if (r < end)
+            put_value(j, r, to);
+        else
+            tt_json_skip(j);
     }
-    return result < 0 ? result : 1;
 }
 
-int tt_otlp_json(struct tt_json *j, struct tt_message *to)
-{
-    return put_object(j, DATA, to);
-}
+void tt_otlp_json(struct tt_json *j, struct tt_message *to) { put_object(j, DATA, to); }

@@ -6,7 +6,7 @@
 #include "json-reader.h"
 #include "wire.h"
 
-/* Appends the next value, a ProfilesData, to the message.  1, or an error, noted. */
-int tt_otlp_json(struct tt_json *, struct tt_message *);
+/* Appends the next value, a ProfilesData, to the message. */
+void tt_otlp_json(struct tt_json *, struct tt_message *);
 
 #endif

@@ -309,6 +309,8 @@ static int make_metric(struct otlp_read *o, struct tt_wire type, struct measure 
     made->metric = tt_builder_metric(o->b, called, ours, flags);
     made->is_timed = flags == TT_METRIC_TIME ||
                      (!*ours && strcmp(called, "samples") == 0);
+    if (made->metric == TT_NONE)
+        return tt_source_no_memory(o->s);
     if (made->metric >= MOST_METRICS)
         return wrong(o, &type, "there are too many types of samples");
     return 0;
@@ -447,8 +449,8 @@ static int read_json(struct otlp_read *o)
         struct tt_json j;
         tt_json_init(&j, o->s);
         tt_message_init(&m, o->s->memory, &failed);
-        error = tt_otlp_json(&j, &m);
-        error = error < 0 ? error : 0;
+        tt_otlp_json(&j, &m);
+        error = tt_source_failed(o->s);
         o->bytes = m.bytes.item;
         if (!error && m.bytes.count)
             error = take_data(o, (struct tt_wire){o->bytes, o->bytes + m.bytes.count});

@@ -15,7 +15,8 @@ static const struct tt_reading plain_reading;
 void tt_source_init(struct tt_source *s, const char *name, struct tt_stream *stream,
                     const struct tt_memory *memory)
 {
-    *s = (struct tt_source){.name = name, .reading = &plain_reading, .stream = stream};
+    *s = (struct tt_source){
+        .name = name, .reading = &plain_reading, .stream = stream, .whole = s};
     tt_pool_init(&s->pool, memory);
     s->memory = &s->pool.memory;
 }
@@ -65,42 +66,55 @@ static __attribute__((format(printf, 4, 0))) int fail(struct tt_source *s,
                                                       const char *where, uint64_t number,
                                                       const char *format, va_list list)
 {
+    struct tt_source *whole = s->whole;
     char what[200];
 
+    if (whole->failed)
+        return whole->failed;
     (void)vsnprintf(what, sizeof what, format, list);
     make_plain(what);
-    (void)snprintf(s->error, sizeof s->error, "%.4000s:%s%llu: %s", s->name, where,
-                   (unsigned long long)number, what);
-    return -TT_ERR_FORMAT;
+    (void)snprintf(whole->error, sizeof whole->error, "%.4000s:%s%llu: %s", s->name,
+                   where, (unsigned long long)number, what);
+    return whole->failed = -TT_ERR_FORMAT;
 }
 
 int tt_source_fail(struct tt_source *s, const char *format, ...)
 {
     va_list list;
+    int error;
 
     va_start(list, format);
-    if (s->line)
-        (void)fail(s, "", s->line, format, list);
-    else
-        (void)fail(s, " byte ", tt_source_offset(s), format, list);
+    error = s->line ? fail(s, "", s->line, format, list)
+                    : fail(s, " byte ", tt_source_offset(s), format, list);
     va_end(list);
-    return -TT_ERR_FORMAT;
+    return error;
 }
 
 int tt_source_fail_at(struct tt_source *s, uint64_t byte, const char *format, ...)
 {
     va_list list;
+    int error;
 
     va_start(list, format);
-    (void)fail(s, " byte ", byte, format, list);
+    error = fail(s, " byte ", byte, format, list);
     va_end(list);
-    return -TT_ERR_FORMAT;
+    return error;
 }
 
 int tt_source_no_memory(struct tt_source *s)
 {
-    (void)snprintf(s->error, sizeof s->error, "%.4000s: no memory", s->name);
-    return -TT_ERR_MEMORY;
+    struct tt_source *whole = s->whole;
+
+    if (whole->failed)
+        return whole->failed;
+    (void)snprintf(whole->error, sizeof whole->error, "%.4000s: no memory", s->name);
+    return whole->failed = -TT_ERR_MEMORY;
+}
+
+void tt_source_forgive(struct tt_source *s)
+{
+    s->whole->failed = 0;
+    s->whole->error[0] = '\0';
 }
 
 /* ── Bytes ────────────────────────────────────────────────────────────────────────── */

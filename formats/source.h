@@ -53,9 +53,12 @@ struct tt_source {
     uint64_t taken;   /* bytes before buffer[0] */
     uint64_t line;    /* of the line that was taken last, from 1; 0: bytes are taken */
     int ended;
-    char error[4300]; /* "file:line: what", after a failure */
+    struct tt_source *whole; /* of which this is a part, or itself: has the error */
+    int failed;              /* the first error: 0, -TT_ERR_FORMAT or -TT_ERR_MEMORY */
+    char error[4300];        /* "file:line: what", after a failure */
 };
 
+/* The source must not be moved afterwards. */
 void tt_source_init(struct tt_source *, const char *name, struct tt_stream *,
                     const struct tt_memory *);
 /* Frees all that its readers took from its memory. */
@@ -85,13 +88,15 @@ int tt_source_all(struct tt_source *, const char **bytes, size_t *size);
 /* The bytes before this place will not be used any more. */
 void tt_source_forget(struct tt_source *, const char *before);
 
-/* Notes an error and its place: the line that was taken last or, if no line was, the next
- * byte.  -TT_ERR_FORMAT. */
+/* Note an error and its place: the line that was taken last or, if no line was, the next
+ * byte.  The first error stays.  They return it. */
 int tt_source_fail(struct tt_source *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int tt_source_fail_at(struct tt_source *, uint64_t byte, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int tt_source_no_memory(struct tt_source *); /* -TT_ERR_MEMORY */
+int tt_source_no_memory(struct tt_source *);
+static inline int tt_source_failed(const struct tt_source *s) { return s->whole->failed; }
+void tt_source_forgive(struct tt_source *); /* there was no error */
 
 /* Adds an item to a vector: 0, or -TT_ERR_MEMORY, noted. */
 static inline int tt_source_append(struct tt_source *s, struct tt_vector *v,

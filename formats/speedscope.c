@@ -56,107 +56,82 @@ static int is_from(const struct speedscope *x, const char *exporter)
 /* ── Frames ───────────────────────────────────────────────────────────────────────── */
 
 /* A place in a file. */
-static int read_place(struct tt_json *j, uint32_t *to)
+static uint32_t read_place(struct tt_json *j)
 {
-    int kind = tt_json_value(j);
     int64_t n;
 
-    if (kind == TT_JSON_OBJECT || kind == TT_JSON_ARRAY)
-        return tt_json_close(j);
-    if (kind == TT_JSON_NUMBER && tt_decimal(j->text, 0, &n) && n > 0 && n < UINT32_MAX)
-        *to = (uint32_t)n;
-    return kind;
+    return tt_json_plain(j) == TT_JSON_NUMBER && tt_decimal(j->text, 0, &n) && n > 0 &&
+                   n < UINT32_MAX
+               ? (uint32_t)n
+               : 0;
 }
 
-static int read_frame(struct speedscope *x, struct tt_json *j)
+static void read_frame(struct speedscope *x, struct tt_json *j)
 {
     struct tt_block_info info = {.kind = TT_KIND_BLOCK};
     char *name = NULL, *file = NULL;
-    uint32_t *block;
-    int e;
+    uint32_t block;
 
-    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+    for (tt_json_object(j); tt_json_key(j);)
         if (tt_json_is(j, "name"))
-            e = tt_json_copy(j, &name);
+            tt_json_copy(j, &name);
         else if (tt_json_is(j, "file"))
-            e = tt_json_copy_if(j, &file);
+            tt_json_copy_if(j, &file);
         else if (tt_json_is(j, "line"))
-            e = read_place(j, &info.line);
+            info.line = read_place(j);
         else if (tt_json_is(j, "col"))
-            e = read_place(j, &info.column);
+            info.column = read_place(j);
         else
-            e = tt_json_skip(j);
-    }
-    if (e == 0 && !name)
-        e = tt_json_wrong(j, "this frame has no name");
+            tt_json_skip(j);
     info.name = name;
     info.file = file;
-    block = e == 0 ? tt_vector_add(&x->block, 1) : NULL;
-    if (block)
-        *block = tt_builder_block(x->b, &info);
-    else if (e == 0)
-        e = tt_source_no_memory(j->s);
+    block = name ? tt_builder_block(x->b, &info) : TT_NONE;
+    if (!name)
+        tt_json_wrong(j, "this frame has no name");
+    tt_source_append(j->s, &x->block, &block);
     tt_memory_put(x->s->memory, name);
     tt_memory_put(x->s->memory, file);
-    return e;
 }
 
-static int read_frames(struct speedscope *x, struct tt_json *j)
-{
-    int e = tt_json_array(j);
-
-    while (e > 0 && (e = tt_json_item(j)) > 0) {
-        e = read_frame(x, j);
-        if (e == 0)
-            e = 1;
-    }
-    return e == 0 ? 1 : e;
-}
-
-static int read_shared(struct speedscope *x, uint64_t at)
+static void read_shared(struct speedscope *x, uint64_t at)
 {
     struct tt_json_part p;
-    int e;
 
     tt_json_part_open(&p, x->s, x->text, x->size, at);
-    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;)
-        e = tt_json_is(&p.json, "frames") ? read_frames(x, &p.json)
-                                          : tt_json_skip(&p.json);
-    return tt_json_part_close(&p, x->s, e);
+    for (tt_json_object(&p.json); tt_json_key(&p.json);)
+        if (!tt_json_is(&p.json, "frames"))
+            tt_json_skip(&p.json);
+        else
+            for (tt_json_array(&p.json); tt_json_item(&p.json);)
+                read_frame(x, &p.json);
+    tt_json_part_close(&p);
 }
 
-static int find_block(struct speedscope *x, struct tt_json *j, uint32_t *block)
+/* Reads the number of a frame, and returns its block. */
+static uint32_t find_block(struct speedscope *x, struct tt_json *j)
 {
-    uint64_t frame;
-    int e = tt_json_whole(j, &frame, NULL);
+    const uint64_t frame = tt_json_whole(j);
 
-    if (e < 0)
-        return e;
-    if (frame >= x->block.count)
-        return tt_json_wrong(j, "the frame before this is not there");
-    *block = ((const uint32_t *)x->block.item)[frame];
-    return 1;
+    if (frame < x->block.count)
+        return ((const uint32_t *)x->block.item)[frame];
+    tt_json_wrong(j, "the frame before this is not there");
+    return TT_BUILDER_ROOT;
 }
 
 /* ── Amounts ──────────────────────────────────────────────────────────────────────── */
 
 /* Adds an amount; a fraction that the metric cannot hold is carried over. */
-static int add_amount(struct speedscope *x, struct tt_json *j, uint32_t context,
-                      int64_t amount)
+static void add_amount(struct speedscope *x, struct tt_json *j, uint32_t context,
+                       int64_t amount)
 {
-    int error;
-
     if (amount < 0)
-        return tt_json_wrong(j, "the weight before this is less than 0");
+        tt_json_wrong(j, "the weight before this is less than 0");
     if (__builtin_add_overflow(x->rest, amount, &x->rest))
-        return tt_json_wrong(j, TT_TOO_MUCH);
-    amount = x->rest / x->worth;
+        tt_json_wrong(j, TT_TOO_MUCH);
+    if (tt_json_failed(j))
+        return;
+    tt_frames_count(&x->amount, j->s, context, (uint64_t)(x->rest / x->worth));
     x->rest %= x->worth;
-    error = tt_frames_add(&x->amount, context, (uint64_t)amount);
-    if (error)
-        return error == -TT_ERR_MEMORY ? tt_source_no_memory(j->s)
-                                       : tt_json_wrong(j, TT_TOO_MUCH);
-    return 1;
 }
 
 static void choose_unit(struct speedscope *x, const char *unit)
@@ -187,18 +162,13 @@ static void choose_unit(struct speedscope *x, const char *unit)
 
 /* ── Samples ──────────────────────────────────────────────────────────────────────── */
 
-static int read_stack(struct speedscope *x, struct tt_json *j, uint32_t *context)
+static uint32_t read_stack(struct speedscope *x, struct tt_json *j)
 {
-    int e = tt_json_array(j);
+    uint32_t context = TT_BUILDER_ROOT;
 
-    *context = TT_BUILDER_ROOT;
-    while (e > 0 && (e = tt_json_item(j)) > 0) {
-        uint32_t block = TT_NONE;
-        e = find_block(x, j, &block);
-        if (e > 0)
-            *context = tt_builder_context(x->b, *context, block);
-    }
-    return e == 0 ? 1 : e;
+    for (tt_json_array(j); tt_json_item(j);)
+        context = tt_builder_context(x->b, context, find_block(x, j));
+    return context;
 }
 
 /* Only weights that are times say when a sample was. */
@@ -210,64 +180,55 @@ static void note_time(struct speedscope *x, uint32_t context, int64_t weight)
         x->at = -1;
 }
 
-static int read_start(struct speedscope *x, const struct profile *p)
+static void read_start(struct speedscope *x, const struct profile *p)
 {
     struct tt_json_part at;
     int64_t start = 0;
-    int e;
 
     x->at = x->is_time ? 0 : -1;
     if (!p->start || !x->is_time)
-        return 0;
+        return;
     tt_json_part_open(&at, x->s, x->text, x->size, p->start);
-    e = tt_json_value(&at.json);
-    if (e == TT_JSON_NUMBER && tt_decimal(at.json.text, x->shift, &start) && start > 0)
+    if (tt_json_value(&at.json) == TT_JSON_NUMBER &&
+        tt_decimal(at.json.text, x->shift, &start) && start > 0)
         x->at = start;
-    return tt_json_part_close(&at, x->s, e < 0 ? e : 0);
+    tt_json_part_close(&at);
 }
 
-static int read_samples(struct speedscope *x, struct tt_json *stacks,
-                        struct tt_json *weights)
+static void read_samples(struct speedscope *x, struct tt_json *stacks,
+                         struct tt_json *weights)
 {
-    int e = tt_json_array(stacks), more;
-
-    if (e > 0)
-        e = tt_json_array(weights);
-    while (e > 0 && (e = tt_json_item(stacks)) > 0) {
-        uint32_t context;
+    tt_json_array(stacks);
+    tt_json_array(weights);
+    while (tt_json_item(stacks)) {
+        const uint32_t context = read_stack(x, stacks);
         int64_t weight;
-        e = read_stack(x, stacks, &context);
-        if (e > 0 && (e = tt_json_item(weights)) == 0)
-            return tt_json_wrong(weights, "there are fewer weights than samples");
-        if (e > 0 && (e = tt_json_scaled(weights, x->shift, &weight)) > 0)
-            e = add_amount(x, weights, context, weight);
-        if (e > 0)
+        if (!tt_json_item(weights))
+            tt_json_wrong(weights, "there are fewer weights than samples");
+        weight = tt_json_scaled(weights, x->shift);
+        add_amount(x, weights, context, weight);
+        if (!tt_json_failed(weights))
             note_time(x, context, weight);
     }
-    if (e == 0 && (more = tt_json_item(weights)) != 0)
-        e = more < 0 ? more
-                     : tt_json_wrong(weights, "there are more weights than samples");
-    return e;
+    if (tt_json_item(weights))
+        tt_json_wrong(weights, "there are more weights than samples");
 }
 
-static int read_sampled(struct speedscope *x, const struct profile *p,
-                        struct tt_json_part *at)
+static void read_sampled(struct speedscope *x, const struct profile *p,
+                         struct tt_json_part *at)
 {
     struct tt_json_part stacks, weights;
-    int e;
 
     if (!p->samples || !p->weights)
-        return tt_json_wrong(&at->json, "this profile lacks its samples or its weights");
-    e = read_start(x, p);
-    if (e)
-        return e;
+        tt_json_wrong(&at->json, "this profile lacks its samples or its weights");
+    read_start(x, p);
     if (x->at >= 0)
         tt_builder_fact(x->b, TT_FACT_BEGINS, TT_FACT_MIN, 1, "");
     tt_json_part_open(&stacks, x->s, x->text, x->size, p->samples);
     tt_json_part_open(&weights, x->s, x->text, x->size, p->weights);
-    e = read_samples(x, &stacks.json, &weights.json);
-    e = tt_json_part_close(&stacks, x->s, e);
-    return tt_json_part_close(&weights, x->s, e);
+    read_samples(x, &stacks.json, &weights.json);
+    tt_json_part_close(&stacks);
+    tt_json_part_close(&weights);
 }
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
@@ -278,28 +239,26 @@ struct event {
     int64_t at;
 };
 
-static int read_event(struct speedscope *x, struct tt_json *j, struct event *v)
+static struct event read_event(struct speedscope *x, struct tt_json *j)
 {
-    int e;
+    struct event v = {.is_open = -1};
 
-    *v = (struct event){.is_open = -1};
-    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+    for (tt_json_object(j); tt_json_key(j);)
         if (tt_json_is(j, "type")) {
-            if ((e = tt_json_string(j)) > 0)
-                v->is_open = tt_json_is(j, "O") ? 1 : tt_json_is(j, "C") ? 0 : -1;
+            (void)tt_json_string(j);
+            v.is_open = tt_json_is(j, "O") ? 1 : tt_json_is(j, "C") ? 0 : -1;
         } else if (tt_json_is(j, "frame")) {
-            e = find_block(x, j, &v->block);
-            v->has_frame = 1;
+            v.block = find_block(x, j);
+            v.has_frame = 1;
         } else if (tt_json_is(j, "at")) {
-            e = tt_json_scaled(j, x->shift, &v->at);
-            v->has_time = 1;
+            v.at = tt_json_scaled(j, x->shift);
+            v.has_time = 1;
         } else {
-            e = tt_json_skip(j);
+            tt_json_skip(j);
         }
-    }
-    if (e == 0 && (v->is_open < 0 || !v->has_frame || !v->has_time))
-        e = tt_json_wrong(j, "the event before this lacks its type, frame or time");
-    return e == 0 ? 1 : e;
+    if (v.is_open < 0 || !v.has_frame || !v.has_time)
+        tt_json_wrong(j, "the event before this lacks its type, frame or time");
+    return v;
 }
 
 static uint32_t top_of(const struct speedscope *x)
@@ -309,16 +268,17 @@ static uint32_t top_of(const struct speedscope *x)
 }
 
 /* For each open frame: the context, and after it the block. */
-static int open_frame(struct speedscope *x, struct tt_json *j, uint32_t block)
+static void open_frame(struct speedscope *x, struct tt_json *j, uint32_t block)
 {
     uint32_t context = tt_builder_context(x->b, top_of(x), block);
     uint32_t *open = tt_vector_add(&x->open, 2);
 
-    if (!open || context == TT_NONE || tt_frames_add(&x->calls, context, 1) != 0)
-        return tt_source_no_memory(j->s);
+    if (!open || context == TT_NONE || tt_frames_add(&x->calls, context, 1) != 0) {
+        tt_source_no_memory(j->s);
+        return;
+    }
     open[0] = context;
     open[1] = block;
-    return 1;
 }
 
 /* What was open until an event; Tallytree's sums have no order in time. */
@@ -331,95 +291,85 @@ static void note_stretch(struct speedscope *x, int64_t until)
                        (uint64_t)x->last + x->before, (uint64_t)until + x->before);
 }
 
-static int take_event(struct speedscope *x, struct tt_json *j, const struct event *v)
+static void take_event(struct speedscope *x, struct tt_json *j, const struct event *v)
 {
     int64_t lasted;
-    int e = 1;
 
     if (v->at < x->last)
-        return tt_json_wrong(j,
-                             "the event before this is earlier than the one before it");
+        tt_json_wrong(j, "the event before this is earlier than the one before it");
     if (__builtin_sub_overflow(v->at, x->last, &lasted))
-        return tt_json_wrong(j, TT_TOO_MUCH);
+        tt_json_wrong(j, TT_TOO_MUCH);
     if (x->open.count)
-        e = add_amount(x, j, top_of(x), lasted);
-    if (x->open.count && e > 0)
+        add_amount(x, j, top_of(x), lasted);
+    if (tt_json_failed(j))
+        return;
+    if (x->open.count)
         note_stretch(x, v->at);
     x->last = v->at;
-    if (e < 0 || v->is_open)
-        return e < 0 ? e : open_frame(x, j, v->block);
-    if (!x->open.count || ((const uint32_t *)x->open.item)[x->open.count - 1] != v->block)
-        return tt_json_wrong(j,
-                             "the event before this closes what is not open innermost");
-    x->open.count -= 2;
-    return 1;
+    if (v->is_open)
+        open_frame(x, j, v->block);
+    else if (x->open.count &&
+             ((const uint32_t *)x->open.item)[x->open.count - 1] == v->block)
+        x->open.count -= 2;
+    else
+        tt_json_wrong(j, "the event before this closes what is not open innermost");
 }
 
-static int read_events(struct speedscope *x, const struct profile *p,
-                       struct tt_json_part *at)
+static void read_events(struct speedscope *x, const struct profile *p,
+                        struct tt_json_part *at)
 {
     struct tt_json_part events;
-    struct event v;
-    int e;
 
     if (!p->events)
-        return tt_json_wrong(&at->json, "this profile lacks its events");
+        tt_json_wrong(&at->json, "this profile lacks its events");
     tt_json_part_open(&events, x->s, x->text, x->size, p->events);
     x->open.count = 0;
     x->last = INT64_MIN;
-    e = tt_json_array(&events.json);
-    while (e > 0 && (e = tt_json_item(&events.json)) > 0) {
-        e = read_event(x, &events.json, &v);
-        if (e > 0 && x->last == INT64_MIN) {
+    for (tt_json_array(&events.json); tt_json_item(&events.json);) {
+        const struct event v = read_event(x, &events.json);
+        if (x->last == INT64_MIN) {
             x->last = v.at;
             x->before = v.at < 0 ? -(uint64_t)v.at : 0;
         }
-        if (e > 0)
-            e = take_event(x, &events.json, &v);
+        if (!tt_json_failed(&events.json))
+            take_event(x, &events.json, &v);
     }
-    if (e == 0 && x->open.count)
-        e = tt_json_wrong(&events.json, "the events end, and frames are still open");
-    return tt_json_part_close(&events, x->s, e);
+    if (x->open.count)
+        tt_json_wrong(&events.json, "the events end, and frames are still open");
+    tt_json_part_close(&events);
 }
 
 /* ── Profiles ─────────────────────────────────────────────────────────────────────── */
 
-static int copy_short(struct tt_json *j, char to[16])
+static void copy_short(struct tt_json *j, char to[16])
 {
-    int e = tt_json_string(j);
-
-    if (e > 0)
+    if (tt_json_string(j))
         (void)snprintf(to, 16, "%s", j->text);
-    return e;
 }
 
-static int scan_profile(struct tt_json *j, struct profile *p)
+static void scan_profile(struct tt_json *j, struct profile *p)
 {
-    int e;
-
-    for (e = tt_json_object(j); e > 0 && (e = tt_json_key(j)) > 0;) {
+    for (tt_json_object(j); tt_json_key(j);)
         if (tt_json_is(j, "type"))
-            e = copy_short(j, p->type);
+            copy_short(j, p->type);
         else if (tt_json_is(j, "unit"))
-            e = copy_short(j, p->unit);
+            copy_short(j, p->unit);
         else if (tt_json_is(j, "name"))
-            e = tt_json_copy(j, &p->name);
+            tt_json_copy(j, &p->name);
         else if (tt_json_is(j, "samples"))
-            e = tt_json_place(j, &p->samples);
+            p->samples = tt_json_place(j);
         else if (tt_json_is(j, "weights"))
-            e = tt_json_place(j, &p->weights);
+            p->weights = tt_json_place(j);
         else if (tt_json_is(j, "events"))
-            e = tt_json_place(j, &p->events);
+            p->events = tt_json_place(j);
         else if (tt_json_is(j, "startValue"))
-            e = tt_json_place(j, &p->start);
+            p->start = tt_json_place(j);
         else
-            e = tt_json_skip(j);
-    }
-    return e;
+            tt_json_skip(j);
 }
 
-static int choose_metric(struct speedscope *x, struct tt_json *j, const struct profile *p,
-                         int number)
+static void choose_metric(struct speedscope *x, struct tt_json *j,
+                          const struct profile *p, int number)
 {
     const char *unit = strcmp(p->unit, "bytes") == 0         ? "bytes"
                        : strcmp(p->unit, "nanoseconds") == 0 ? "ns"
@@ -427,92 +377,81 @@ static int choose_metric(struct speedscope *x, struct tt_json *j, const struct p
     uint32_t flags = strcmp(p->name, "calls") == 0 ? TT_METRIC_CALLS : 0;
 
     if (number == MOST_METRICS)
-        return tt_json_wrong(j, "there are too many metrics");
+        tt_json_wrong(j, "there are too many metrics");
     if (!number && !flags)
         flags = *unit == 'b' ? TT_METRIC_SPACE : TT_METRIC_TIME;
     x->metric = tt_builder_metric(x->b, p->name, unit, flags);
     x->shift = 0;
     x->worth = 1;
-    return 1;
 }
 
-static int read_profile(struct speedscope *x, struct tt_json_part *at, int number)
+static void read_profile(struct speedscope *x, struct tt_json_part *at, int number)
 {
     struct profile p = {.unit = "none"};
-    int e = scan_profile(&at->json, &p), ours = is_from(x, OURS) && p.name;
+    int ours;
 
-    if (e == 0 && ours) {
-        e = choose_metric(x, &at->json, &p, number);
-    } else if (e == 0) {
+    scan_profile(&at->json, &p);
+    ours = is_from(x, OURS) && p.name;
+    if (tt_json_failed(&at->json))
+        return;
+    if (ours) {
+        choose_metric(x, &at->json, &p, number);
+    } else {
         choose_unit(x, p.unit);
-        e = 1;
+        (void)tt_builder_strand(x->b, &(struct tt_strand_info){
+                                          .name = p.name, .rank = TT_NONE, .members = 1});
     }
-    if (e > 0) {
-        if (!ours)
-            (void)tt_builder_strand(
-                x->b,
-                &(struct tt_strand_info){.name = p.name, .rank = TT_NONE, .members = 1});
-        x->rest = 0;
-        if (strcmp(p.type, "sampled") == 0)
-            e = read_sampled(x, &p, at);
-        else if (strcmp(p.type, "evented") == 0)
-            e = read_events(x, &p, at);
-        else
-            e = tt_json_wrong(&at->json, "this profile is neither sampled nor evented");
-        if (e == 0 && !ours &&
-            __builtin_add_overflow(x->total, x->amount.total, &x->total))
-            e = tt_json_wrong(&at->json, TT_TOO_MUCH);
-        tt_frames_flush(&x->amount, x->metric);
-        if (x->calls.amount.count && !ours && !is_from(x, BY_TIME))
-            tt_frames_flush(&x->calls,
-                            tt_builder_metric(x->b, "calls", "", TT_METRIC_CALLS));
-    }
+    x->rest = 0;
+    if (strcmp(p.type, "sampled") == 0)
+        read_sampled(x, &p, at);
+    else if (strcmp(p.type, "evented") == 0)
+        read_events(x, &p, at);
+    else
+        tt_json_wrong(&at->json, "this profile is neither sampled nor evented");
+    if (!ours && __builtin_add_overflow(x->total, x->amount.total, &x->total))
+        tt_json_wrong(&at->json, TT_TOO_MUCH);
+    tt_frames_flush(&x->amount, x->metric);
+    if (x->calls.amount.count && !ours && !is_from(x, BY_TIME))
+        tt_frames_flush(&x->calls, tt_builder_metric(x->b, "calls", "", TT_METRIC_CALLS));
     tt_memory_put(x->s->memory, p.name);
-    return e;
 }
 
-static int read_profiles(struct speedscope *x, uint64_t at)
+static void read_profiles(struct speedscope *x, uint64_t at)
 {
     struct tt_json_part p;
-    int e, number = 0;
+    int number = 0;
 
     tt_json_part_open(&p, x->s, x->text, x->size, at);
-    e = tt_json_array(&p.json);
-    while (e > 0 && (e = tt_json_item(&p.json)) > 0)
-        if ((e = read_profile(x, &p, number++)) == 0)
-            e = 1;
-    return tt_json_part_close(&p, x->s, e);
+    for (tt_json_array(&p.json); tt_json_item(&p.json);)
+        read_profile(x, &p, number++);
+    tt_json_part_close(&p);
 }
 
 static int read_all(struct speedscope *x)
 {
     uint64_t shared = 0, profiles = 0;
     struct tt_json_part p;
-    int e;
+    struct tt_json *j = &p.json;
 
     tt_json_part_open(&p, x->s, x->text, x->size, 0);
-    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
-        if (tt_json_is(&p.json, "shared"))
-            e = tt_json_place(&p.json, &shared);
-        else if (tt_json_is(&p.json, "profiles"))
-            e = tt_json_place(&p.json, &profiles);
-        else if (tt_json_is(&p.json, "exporter"))
-            e = tt_json_copy_if(&p.json, &x->exporter);
+    for (tt_json_object(j); tt_json_key(j);)
+        if (tt_json_is(j, "shared"))
+            shared = tt_json_place(j);
+        else if (tt_json_is(j, "profiles"))
+            profiles = tt_json_place(j);
+        else if (tt_json_is(j, "exporter"))
+            tt_json_copy_if(j, &x->exporter);
         else
-            e = tt_json_skip(&p.json);
-    }
-    if (e == 0)
-        e = tt_json_end(&p.json);
-    if (e == 0 && (!shared || !profiles))
-        e = tt_json_wrong(&p.json, "there are no shared frames, or no profiles");
-    e = tt_json_part_close(&p, x->s, e);
-    if (!e)
-        e = read_shared(x, shared);
-    if (!e)
-        e = read_profiles(x, profiles);
-    if (!e && x->stretches != TT_NONE)
+            tt_json_skip(j);
+    tt_json_end(j);
+    if (!shared || !profiles)
+        tt_json_wrong(j, "there are no shared frames, or no profiles");
+    tt_json_part_close(&p);
+    read_shared(x, shared);
+    read_profiles(x, profiles);
+    if (!tt_source_failed(x->s) && x->stretches != TT_NONE)
         tt_builder_place_stretches(x->b, x->stretches, NULL, NULL);
-    return e;
+    return tt_source_failed(x->s);
 }
 
 static int read_speedscope(struct tt_source *s, struct tt_builder *b)

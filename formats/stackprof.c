@@ -46,20 +46,14 @@ struct frame {
     uint64_t line, self, total;
 };
 
-static int read_id(struct tt_json *j, uint64_t *id)
+static uint64_t read_id(struct tt_json *j)
 {
     const char *at = j->text;
+    uint64_t id = 0;
 
-    return tt_take_digits(&at, id) && !*at
-               ? 1
-               : tt_json_wrong(j, "an id of a frame is no number");
-}
-
-static int whole_or_null(struct tt_json *j, uint64_t *n)
-{
-    int is_null = 0;
-
-    return tt_json_whole(j, n, &is_null);
+    if (!tt_take_digits(&at, &id) || *at)
+        tt_json_wrong(j, "an id of a frame is no number");
+    return id;
 }
 
 static struct known *find_frame(struct stackprof *x, uint64_t id)
@@ -86,57 +80,47 @@ static int add_call(struct stackprof *x, uint32_t from, uint32_t to, uint64_t sa
     return 0;
 }
 
-static int add_edge(struct stackprof *x, struct tt_json *j, const struct known *from,
-                    uint64_t id, uint64_t samples)
+static void add_edge(struct stackprof *x, struct tt_json *j, const struct known *from,
+                     uint64_t id, uint64_t samples)
 {
     struct known *to = find_frame(x, id);
-    int error;
 
     if (!to)
-        return tt_json_wrong(j, "there is no frame of this id");
-    if (from != to && add_sum(&to->came, samples) != 0)
-        return tt_json_wrong(j, TT_TOO_MUCH);
-    error = add_call(x, from->function, to->function, samples);
-    return error ? error : 1;
+        tt_json_wrong(j, "there is no frame of this id");
+    else if (from != to && add_sum(&to->came, samples) != 0)
+        tt_json_wrong(j, TT_TOO_MUCH);
+    else
+        (void)add_call(x, from->function, to->function, samples);
 }
 
-static int read_edges(struct stackprof *x, struct tt_json *j, const struct known *from)
+static void read_edges(struct stackprof *x, struct tt_json *j, const struct known *from)
 {
-    uint64_t id, samples = 0;
-    int e = tt_json_object(j);
-
-    while (e > 0 && (e = tt_json_key(j)) > 0) {
-        e = read_id(j, &id);
-        if (e > 0)
-            e = tt_json_whole(j, &samples, NULL);
-        if (e > 0)
-            e = add_edge(x, j, from, id, samples);
+    for (tt_json_object(j); tt_json_key(j);) {
+        const uint64_t id = read_id(j), samples = tt_json_whole(j);
+        if (!tt_json_failed(j))
+            add_edge(x, j, from, id, samples);
     }
-    return e < 0 ? e : 1;
 }
 
 /* `from`: the frame of a call graph whose calls are taken, or NULL. */
-static int read_frame(struct stackprof *x, struct tt_json *j, const struct known *from,
-                      struct frame *f)
+static void read_frame(struct stackprof *x, struct tt_json *j, const struct known *from,
+                       struct frame *f)
 {
-    int e = tt_json_object(j);
-
-    while (e > 0 && (e = tt_json_key(j)) > 0)
+    for (tt_json_object(j); tt_json_key(j);)
         if (tt_json_is(j, "name"))
-            e = tt_json_copy_if(j, &f->name);
+            tt_json_copy_if(j, &f->name);
         else if (tt_json_is(j, "file"))
-            e = tt_json_copy_if(j, &f->file);
+            tt_json_copy_if(j, &f->file);
         else if (tt_json_is(j, "line"))
-            e = whole_or_null(j, &f->line);
+            f->line = tt_json_whole_or(j, 0);
         else if (tt_json_is(j, "samples"))
-            e = whole_or_null(j, &f->self);
+            f->self = tt_json_whole_or(j, 0);
         else if (tt_json_is(j, "total_samples"))
-            e = whole_or_null(j, &f->total);
+            f->total = tt_json_whole_or(j, 0);
         else if (from && tt_json_is(j, "edges"))
-            e = read_edges(x, j, from);
+            read_edges(x, j, from);
         else
-            e = tt_json_skip(j);
-    return e < 0 ? e : 1;
+            tt_json_skip(j);
 }
 
 static uint32_t block_of(struct stackprof *x, const struct frame *f)
@@ -161,59 +145,52 @@ static uint32_t function_of(struct stackprof *x, uint32_t block)
     return function;
 }
 
-static int add_to_graph(struct stackprof *x, struct tt_json *j, const struct frame *f,
-                        struct known *known)
+static void add_to_graph(struct stackprof *x, struct tt_json *j, const struct frame *f,
+                         struct known *known)
 {
     known->function = function_of(x, known->block);
     if (known->function == TT_NONE)
-        return tt_source_no_memory(x->s);
-    if (tt_arcs_add_self(&x->arcs, known->function, &f->self, 1) != 0 ||
-        add_sum((uint64_t *)x->inclusive.item + known->function, f->total) != 0)
-        return tt_json_wrong(j, TT_TOO_MUCH);
-    return 1;
+        tt_source_no_memory(x->s);
+    else if (tt_arcs_add_self(&x->arcs, known->function, &f->self, 1) != 0 ||
+             add_sum((uint64_t *)x->inclusive.item + known->function, f->total) != 0)
+        tt_json_wrong(j, TT_TOO_MUCH);
 }
 
-static int add_frame(struct stackprof *x, struct tt_json *j, uint64_t id,
-                     const struct frame *f)
+static void add_frame(struct stackprof *x, struct tt_json *j, uint64_t id,
+                      const struct frame *f)
 {
-    struct known *known = tt_vector_add(&x->frame, 1);
-    uint32_t *at;
+    struct known known = {.block = block_of(x, f), .total = f->total};
     int is_new;
+    uint32_t *at = tt_pairs_get(&x->frames, id, 0, &is_new);
 
-    at = tt_pairs_get(&x->frames, id, 0, &is_new);
-    if (!known || !at)
-        return tt_source_no_memory(x->s);
-    if (!is_new)
-        return tt_json_wrong(j, "there are two frames of one id");
-    *at = (uint32_t)x->frame.count;
-    *known = (struct known){.block = block_of(x, f), .total = f->total};
-    if (known->block == TT_NONE)
-        return tt_source_no_memory(x->s);
-    return x->raw_at ? 1 : add_to_graph(x, j, f, known);
+    if (!at || known.block == TT_NONE)
+        tt_source_no_memory(x->s);
+    else if (!is_new)
+        tt_json_wrong(j, "there are two frames of one id");
+    else
+        *at = (uint32_t)x->frame.count + 1;
+    if (!x->raw_at && !tt_json_failed(j))
+        add_to_graph(x, j, f, &known);
+    tt_source_append(x->s, &x->frame, &known);
 }
 
 /* The first pass takes the frames; the second, of a call graph, their calls. */
 static int read_frames(struct stackprof *x, int is_second)
 {
     struct tt_json_part p;
-    uint64_t id;
-    int e;
 
     tt_json_part_open(&p, x->s, x->text, x->size, x->frames_at);
-    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;) {
+    for (tt_json_object(&p.json); tt_json_key(&p.json);) {
+        const uint64_t id = read_id(&p.json);
         struct frame f = {0};
-        const struct known *from = NULL;
-        e = read_id(&p.json, &id);
-        if (e > 0 && is_second)
-            from = find_frame(x, id);
-        if (e > 0)
-            e = read_frame(x, &p.json, from, &f);
-        if (e > 0 && !is_second)
-            e = add_frame(x, &p.json, id, &f);
+        read_frame(x, &p.json, is_second ? find_frame(x, id) : NULL, &f);
+        if (!is_second && !tt_json_failed(&p.json))
+            add_frame(x, &p.json, id, &f);
         tt_memory_put(x->s->memory, f.name);
         tt_memory_put(x->s->memory, f.file);
     }
-    return tt_json_part_close(&p, x->s, e);
+    tt_json_part_close(&p);
+    return tt_source_failed(x->s);
 }
 
 /* ── A call graph ─────────────────────────────────────────────────────────────────── */
@@ -260,42 +237,27 @@ static int read_graph(struct stackprof *x)
 
 /* ── Stacks ───────────────────────────────────────────────────────────────────────── */
 
-/* The next number of the list; 0: there is none. */
-static int next_number(struct tt_json *j, uint64_t *n)
+static uint64_t read_number(struct tt_json *j)
 {
-    int e = tt_json_item(j);
-
-    return e > 0 ? tt_json_whole(j, n, NULL) : e;
+    if (!tt_json_item(j))
+        tt_json_wrong(j, "the last stack is not whole");
+    return tt_json_whole(j);
 }
 
-static int cut_short(struct tt_json *j, int e)
-{
-    return e ? e : tt_json_wrong(j, "the last stack is not whole");
-}
-
-static int read_stack(struct stackprof *x, struct tt_json *j, uint64_t depth)
+static void read_stack(struct stackprof *x, struct tt_json *j)
 {
     uint32_t context = TT_BUILDER_ROOT;
-    const struct known *frame;
-    uint64_t n;
-    int e;
 
-    for (; depth; depth--) {
-        if ((e = next_number(j, &n)) <= 0)
-            return cut_short(j, e);
-        frame = find_frame(x, n);
-        if (!frame)
-            return tt_json_wrong(j, "there is no frame of this id");
-        context = tt_builder_context(x->b, context, frame->block);
+    for (uint64_t depth = tt_json_whole(j); depth && !tt_json_failed(j); depth--) {
+        const struct known *frame = find_frame(x, read_number(j));
+        if (frame)
+            context = tt_builder_context(x->b, context, frame->block);
+        else
+            tt_json_wrong(j, "there is no frame of this id");
         if (context == TT_NONE)
-            return tt_source_no_memory(x->s);
+            tt_source_no_memory(x->s);
     }
-    if ((e = next_number(j, &n)) <= 0)
-        return cut_short(j, e);
-    e = tt_frames_add(&x->amount, context, n);
-    if (e == -TT_ERR_MEMORY)
-        return tt_source_no_memory(x->s);
-    return e ? tt_json_wrong(j, TT_TOO_MUCH) : 1;
+    tt_frames_count(&x->amount, j->s, context, read_number(j));
 }
 
 /* Adds the metrics: samples, and the time or the objects that each sample counts for. */
@@ -323,72 +285,59 @@ static int flush(struct stackprof *x)
 static int read_raw(struct stackprof *x)
 {
     struct tt_json_part p;
-    uint64_t depth;
-    int e = read_frames(x, 0);
+    int error;
 
-    if (e)
-        return e;
+    (void)read_frames(x, 0);
     tt_json_part_open(&p, x->s, x->text, x->size, x->raw_at);
-    for (e = tt_json_array(&p.json); e > 0 && (e = next_number(&p.json, &depth)) > 0;)
-        e = read_stack(x, &p.json, depth);
-    e = tt_json_part_close(&p, x->s, e);
-    return e ? e : flush(x);
+    for (tt_json_array(&p.json); tt_json_item(&p.json);)
+        read_stack(x, &p.json);
+    tt_json_part_close(&p);
+    error = tt_source_failed(x->s);
+    return error ? error : flush(x);
 }
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
 
-static int read_mode(struct stackprof *x, struct tt_json *j)
+static void read_member(struct stackprof *x, struct tt_json *j)
 {
-    int e = tt_json_string(j);
+    uint64_t missed;
 
-    if (e > 0)
-        x->mode = tt_json_is(j, "wall") || tt_json_is(j, "cpu") ? TIME
-                  : tt_json_is(j, "object")                     ? OBJECTS
-                                                                : OTHER;
-    return e;
-}
-
-static int read_missed(struct stackprof *x, struct tt_json *j)
-{
-    uint64_t n = 0;
-    int e = whole_or_null(j, &n);
-
-    if (e > 0 && n)
-        tt_builder_fact(x->b, "lost.samples", TT_FACT_SUM, n, "");
-    return e;
-}
-
-static int read_member(struct stackprof *x, struct tt_json *j)
-{
-    if (tt_json_is(j, "mode"))
-        return read_mode(x, j);
-    if (tt_json_is(j, "interval"))
-        return whole_or_null(j, &x->interval);
-    if (tt_json_is(j, "missed_samples"))
-        return read_missed(x, j);
-    if (tt_json_is(j, "frames"))
-        return tt_json_place(j, &x->frames_at);
-    if (tt_json_is(j, "raw"))
-        return tt_json_place(j, &x->raw_at);
-    return tt_json_skip(j);
+    if (tt_json_is(j, "mode")) {
+        if (tt_json_string(j))
+            x->mode = tt_json_is(j, "wall") || tt_json_is(j, "cpu") ? TIME
+                      : tt_json_is(j, "object")                     ? OBJECTS
+                                                                    : OTHER;
+    } else if (tt_json_is(j, "interval")) {
+        x->interval = tt_json_whole_or(j, 0);
+    } else if (tt_json_is(j, "missed_samples")) {
+        missed = tt_json_whole_or(j, 0);
+        if (missed)
+            tt_builder_fact(x->b, "lost.samples", TT_FACT_SUM, missed, "");
+    } else if (tt_json_is(j, "frames")) {
+        x->frames_at = tt_json_place(j);
+    } else if (tt_json_is(j, "raw")) {
+        x->raw_at = tt_json_place(j);
+    } else {
+        tt_json_skip(j);
+    }
 }
 
 static int read_all(struct stackprof *x)
 {
     struct tt_json_part p;
-    int e;
 
     tt_json_part_open(&p, x->s, x->text, x->size, 0);
-    for (e = tt_json_object(&p.json); e > 0 && (e = tt_json_key(&p.json)) > 0;)
-        e = read_member(x, &p.json);
-    if (e == 0)
-        e = tt_json_end(&p.json);
-    if (e == 0 && !x->frames_at)
-        e = tt_json_wrong(&p.json, "there are no frames");
-    if (e == 0 && x->interval > 1000000000)
-        e = tt_json_wrong(&p.json, "the interval is longer than 1000 s");
-    e = tt_json_part_close(&p, x->s, e);
-    return e ? e : x->raw_at ? read_raw(x) : read_graph(x);
+    for (tt_json_object(&p.json); tt_json_key(&p.json);)
+        read_member(x, &p.json);
+    tt_json_end(&p.json);
+    if (!x->frames_at)
+        tt_json_wrong(&p.json, "there are no frames");
+    if (x->interval > 1000000000)
+        tt_json_wrong(&p.json, "the interval is longer than 1000 s");
+    tt_json_part_close(&p);
+    if (tt_source_failed(x->s))
+        return tt_source_failed(x->s);
+    return x->raw_at ? read_raw(x) : read_graph(x);
 }
 
 static int read_stackprof(struct tt_source *s, struct tt_builder *b)

@@ -55,10 +55,12 @@ struct uftrace {
 /* Passes an error of another file on to `info`. */
 static void pass_on(struct uftrace *u, const struct tt_source *in, int error)
 {
-    if (error < 0 && !u->s->error[0] && in->error[0])
+    if (error < 0 && !u->s->failed && in->failed) {
         memcpy(u->s->error, in->error, sizeof in->error);
-    else if (error < 0 && !u->s->error[0])
+        u->s->failed = in->failed;
+    } else if (error < 0) {
         (void)tt_source_no_memory(u->s);
+    }
 }
 
 /* ── Symbols ──────────────────────────────────────────────────────────────────────── */

@@ -40,38 +40,35 @@ static struct level *top(struct file *f)
     return (struct level *)f->level.item + f->level.count - 1;
 }
 
-static int open_level(struct file *f, uint32_t parent)
+static void open_level(struct file *f, uint32_t parent)
 {
     const struct level l = {.parent = parent, .context = TT_NONE, .names = f->text.count};
-    int error = tt_source_append(f->s, &f->level, &l);
 
-    return error ? error : tt_json_object(&f->json);
+    if (tt_source_append(f->s, &f->level, &l) == 0)
+        tt_json_object(&f->json);
 }
 
-static int keep_text(struct file *f, size_t *at, int *is_there)
+static void keep_text(struct file *f, size_t *at, int *is_there)
 {
-    int result = tt_json_string(&f->json);
     char *to;
 
-    if (result < 0)
-        return result;
+    if (!tt_json_string(&f->json))
+        return;
     *at = f->text.count;
     *is_there = 1;
     to = tt_vector_add(&f->text, f->json.length + 1);
-    if (!to)
-        return tt_source_no_memory(f->s);
-    memcpy(to, f->json.text, f->json.length);
-    return 1;
+    if (to)
+        memcpy(to, f->json.text, f->json.length);
+    else
+        tt_source_no_memory(f->s);
 }
 
 /* Reads a number from 1; -1 and 0 are none. */
-static int read_place(struct tt_json *j, uint64_t *place)
+static uint64_t read_place(struct tt_json *j)
 {
-    int64_t n;
-    int result = tt_json_scaled(j, 0, &n);
+    const int64_t n = tt_json_scaled(j, 0);
 
-    *place = result > 0 && n > 0 ? (uint64_t)n : 0;
-    return result;
+    return n > 0 ? (uint64_t)n : 0;
 }
 
 /* Reads a member of an older CPU profile's node; 0: it is none. */
@@ -80,133 +77,128 @@ static int read_cpu_member(struct file *f)
     struct tt_json *j = &f->json;
     struct level *l = top(f);
 
-    if (tt_json_is(j, "functionName"))
-        return keep_text(f, &l->name, &l->has_name);
-    if (tt_json_is(j, "url"))
-        return keep_text(f, &l->file, &l->has_file);
-    if (tt_json_is(j, "lineNumber"))
-        return read_place(j, &l->line);
-    if (tt_json_is(j, "columnNumber"))
-        return read_place(j, &l->column);
-    if (tt_json_is(j, "hitCount"))
-        return tt_json_whole(j, &l->hits, NULL);
-    if (!tt_json_is(j, "id"))
+    if (tt_json_is(j, "id")) {
+        l->has_id = 1;
+        l->id = tt_json_whole(j);
+    } else if (tt_json_is(j, "functionName"))
+        keep_text(f, &l->name, &l->has_name);
+    else if (tt_json_is(j, "url"))
+        keep_text(f, &l->file, &l->has_file);
+    else if (tt_json_is(j, "lineNumber"))
+        l->line = read_place(j);
+    else if (tt_json_is(j, "columnNumber"))
+        l->column = read_place(j);
+    else if (tt_json_is(j, "hitCount"))
+        l->hits = tt_json_whole(j);
+    else
         return 0;
-    l->has_id = 1;
-    return tt_json_whole(j, &l->id, NULL);
+    return 1;
 }
 
 /* Adds a node of an older CPU profile, after all of it was read. */
-static int end_cpu_level(struct file *f)
+static void end_cpu_level(struct file *f)
 {
-    const struct level *l = top(f), *above = l - 1;
+    const struct level *l = top(f), *above = f->level.count > 1 ? l - 1 : NULL;
     const char *text = f->text.item;
     uint32_t block = tt_v8_block(&f->v8, text + l->name,
                                  l->has_file ? text + l->file : "", (int64_t)l->line,
                                  (int64_t)l->column);
-    int has_parent = f->level.count > 1;
 
-    if (has_parent && !above->has_id)
-        return tt_json_wrong(&f->json, "the children of a node come before its id");
-    if (block == TT_NONE)
-        return tt_source_no_memory(f->s);
+    if (above && !above->has_id)
+        tt_json_wrong(&f->json, "the children of a node come before its id");
+    tt_v8_node(&f->v8, l->id, block, above ? &above->id : NULL);
     f->text.count = l->names;
-    f->level.count--;
-    return tt_v8_node(&f->v8, l->id, block, has_parent ? &above->id : NULL);
+}
+
+static void read_frame(struct file *f)
+{
+    const uint32_t block = tt_v8_frame(&f->v8, &f->json);
+    struct level *l = top(f);
+
+    f->has_frames = 1;
+    if (block == TT_NONE)
+        return;
+    l->context = block == TT_BUILDER_ROOT ? l->parent
+                                          : tt_builder_context(f->b, l->parent, block);
+    if (l->context == TT_NONE)
+        tt_source_no_memory(f->s);
 }
 
 /* Reads a member of the innermost open node. */
-static int read_member(struct file *f)
+static void read_member(struct file *f)
 {
     struct tt_json *j = &f->json;
-    uint32_t block;
-    int result;
 
-    if (tt_json_is(j, "selfSize"))
-        return tt_json_whole(j, &top(f)->bytes, NULL);
-    if (!f->has_frames && (result = read_cpu_member(f)) != 0)
-        return result;
-    if (tt_json_is(j, "callFrame")) {
-        result = tt_v8_frame(&f->v8, j, &block);
-        if (result < 0)
-            return result;
-        f->has_frames = 1;
-        top(f)->context = block == TT_BUILDER_ROOT
-                              ? top(f)->parent
-                              : tt_builder_context(f->b, top(f)->parent, block);
-        return top(f)->context == TT_NONE ? tt_source_no_memory(f->s) : 1;
+    if (tt_json_is(j, "selfSize")) {
+        top(f)->bytes = tt_json_whole(j);
+    } else if (!f->has_frames && read_cpu_member(f)) {
+        return;
+    } else if (tt_json_is(j, "callFrame")) {
+        read_frame(f);
+    } else if (!tt_json_is(j, "children")) {
+        tt_json_skip(j);
+    } else {
+        if (top(f)->context == TT_NONE && !top(f)->has_name)
+            tt_json_wrong(j, "the children of a node come before its callFrame");
+        top(f)->is_open = tt_json_array(j);
     }
-    if (!tt_json_is(j, "children"))
-        return tt_json_skip(j);
-    if (top(f)->context == TT_NONE && !top(f)->has_name)
-        return tt_json_wrong(j, "the children of a node come before its callFrame");
-    result = tt_json_array(j);
-    top(f)->is_open = 1;
-    return result;
 }
 
-static int end_level(struct file *f)
+static void end_level(struct file *f)
 {
     const struct level *l = top(f);
-    int error;
 
     if (l->context == TT_NONE && l->has_name && l->has_id && !f->has_frames)
-        return end_cpu_level(f);
-    if (l->context == TT_NONE)
-        return tt_json_wrong(&f->json, "the node before this has no callFrame");
-    error = l->bytes ? tt_heap_add(&f->heap, TT_HEAP_LIVE_BYTES, l->context, l->bytes)
-                     : 0;
+        end_cpu_level(f);
+    else if (l->context == TT_NONE)
+        tt_json_wrong(&f->json, "the node before this has no callFrame");
+    else if (l->bytes)
+        tt_heap_add(&f->heap, TT_HEAP_LIVE_BYTES, l->context, l->bytes);
     f->level.count--;
-    return error ? error : 1;
 }
 
-static int read_heap(struct file *f)
+static void read_heap(struct file *f)
 {
-    int result = open_level(f, TT_BUILDER_ROOT);
+    struct tt_json *j = &f->json;
 
     f->has_head = 1;
-    while (result > 0 && f->level.count) {
-        if (top(f)->is_open) {
-            result = tt_json_item(&f->json);
-            if (result > 0) {
-                result = open_level(f, top(f)->context);
-            } else if (result == 0) {
-                top(f)->is_open = 0;
-                result = 1;
-            }
-        } else if ((result = tt_json_key(&f->json)) > 0) {
-            result = read_member(f);
-        } else if (result == 0) {
-            result = end_level(f);
-        }
-    }
-    return result;
+    open_level(f, TT_BUILDER_ROOT);
+    while (!tt_json_failed(j) && f->level.count)
+        if (top(f)->is_open && tt_json_item(j))
+            open_level(f, top(f)->context);
+        else if (top(f)->is_open)
+            top(f)->is_open = 0;
+        else if (tt_json_key(j))
+            read_member(f);
+        else if (!tt_json_failed(j))
+            end_level(f);
 }
 
 static int read_all(struct file *f)
 {
     struct tt_json *j = &f->json;
-    int result = tt_json_object(j);
+    int error;
 
-    while (result > 0 && (result = tt_json_key(j)) > 0)
-        if (tt_json_is(j, "head") && !f->has_head) {
-            result = read_heap(f);
-        } else if (tt_json_is(j, "timestamps") && f->v8.elapsed.count == 0) {
-            result = tt_v8_times(&f->v8, j);
-        } else {
-            result = tt_json_is(j, "head") ? 0 : tt_v8_member(&f->v8, j);
-            result = result ? result : tt_json_skip(j);
-        }
-    result = result ? result : tt_json_end(j);
-    if (!result && (result = tt_v8_piece(&f->v8, 0, 0, 0)) > 0)
-        result = 0;
-    if (!result && !f->has_frames && !f->v8.samples)
-        result = tt_source_fail(f->s, "there are no samples in it");
-    if (!result && f->has_frames)
+    for (tt_json_object(j); tt_json_key(j);)
+        if (tt_json_is(j, "head") && f->has_head)
+            tt_json_skip(j);
+        else if (tt_json_is(j, "head"))
+            read_heap(f);
+        else if (tt_json_is(j, "timestamps") && f->v8.elapsed.count == 0)
+            tt_v8_times(&f->v8, j);
+        else
+            tt_v8_member(&f->v8, j);
+    tt_json_end(j);
+    if (!tt_json_failed(j))
+        tt_v8_piece(&f->v8, 0, 0, 0);
+    if (!f->has_frames && !f->v8.samples)
+        tt_source_fail(f->s, "there are no samples in it");
+    error = tt_source_failed(f->s);
+    if (!error && f->has_frames)
         tt_heap_finish(&f->heap, NULL);
-    if (!result && f->v8.samples)
-        result = tt_v8_finish(&f->v8, NULL, 1);
-    return result;
+    if (!error && f->v8.samples)
+        error = tt_v8_finish(&f->v8, NULL, 1);
+    return error;
 }
 
 static int read_v8(struct tt_source *s, struct tt_builder *b)

@@ -49,19 +49,16 @@ struct snapshot {
     int has_nodes, has_edges, has_strings;
 };
 
-static int keep_text(struct snapshot *x, const char *text, size_t *at)
+/* Returns its place, from 1 on. */
+static size_t keep_text(struct snapshot *x, const char *text)
 {
-    size_t length = strlen(text) + 1;
-    char *to;
+    const size_t length = strlen(text) + 1, first = !x->text.count;
+    char *to = tt_vector_add(&x->text, first + length);
 
-    if (!x->text.count && !tt_vector_add(&x->text, 1))
-        return tt_source_no_memory(x->s);
-    *at = x->text.count;
-    to = tt_vector_add(&x->text, length);
     if (!to)
-        return tt_source_no_memory(x->s);
-    memcpy(to, text, length);
-    return 1;
+        return (void)tt_source_no_memory(x->s), 0;
+    memcpy(to + first, text, length);
+    return x->text.count - length;
 }
 
 static const char *text_at(const struct snapshot *x, size_t at)
@@ -71,7 +68,7 @@ static const char *text_at(const struct snapshot *x, size_t at)
 
 /* ── What the numbers are ─────────────────────────────────────────────────────────── */
 
-static int read_fields(struct snapshot *x, struct fields *f)
+static void read_fields(struct snapshot *x, struct fields *f)
 {
     static const struct {
         const char *name;
@@ -81,73 +78,57 @@ static int read_fields(struct snapshot *x, struct fields *f)
                  {"self_size", offsetof(struct fields, size)},
                  {"edge_count", offsetof(struct fields, edges)},
                  {"to_node", offsetof(struct fields, to)}};
-    int result = tt_json_array(&x->json);
 
     f->count = 0;
-    while (result > 0 && (result = tt_json_item(&x->json)) > 0) {
-        if ((result = tt_json_string(&x->json)) < 0)
-            return result;
+    for (tt_json_array(&x->json); tt_json_item(&x->json);) {
+        (void)tt_json_string(&x->json);
         for (size_t i = 0; i < sizeof names / sizeof *names; i++)
             if (tt_json_is(&x->json, names[i].name))
                 *(uint32_t *)(void *)((char *)f + names[i].at) = f->count;
         if (++f->count > MOST_FIELDS)
-            return tt_json_wrong(&x->json, "there are too many fields");
+            tt_json_wrong(&x->json, "there are too many fields");
     }
-    return result < 0 ? result : 1;
 }
 
 /* [["hidden", "array", …], "string", …]: the first list has the names of the types. */
-static int read_types(struct snapshot *x, struct fields *f)
+static void read_types(struct snapshot *x, struct fields *f)
 {
-    int result = tt_json_array(&x->json), is_first = 1;
+    struct tt_json *j = &x->json;
 
-    while (result > 0 && (result = tt_json_item(&x->json)) > 0) {
-        if (!is_first) {
-            result = tt_json_skip(&x->json);
-            continue;
-        }
-        is_first = 0;
-        f->types.count = 0;
-        result = tt_json_array(&x->json);
-        while (result > 0 && (result = tt_json_item(&x->json)) > 0) {
-            size_t *to = tt_vector_add(&f->types, 1);
-            if (!to)
-                return tt_source_no_memory(x->s);
-            result = tt_json_string(&x->json);
-            if (result > 0)
-                result = keep_text(x, x->json.text, to);
-        }
-        result = result < 0 ? result : 1;
+    if (!tt_json_array(j) || !tt_json_item(j))
+        return;
+    f->types.count = 0;
+    for (tt_json_array(j); tt_json_item(j);) {
+        const size_t at = tt_json_string(j) ? keep_text(x, j->text) : 0;
+        tt_source_append(x->s, &f->types, &at);
     }
-    return result < 0 ? result : 1;
+    tt_json_close(j);
 }
 
-static int read_meta(struct snapshot *x)
+static void read_meta(struct snapshot *x)
 {
-    int result = tt_json_object(&x->json);
+    struct tt_json *j = &x->json;
 
-    while (result > 0 && (result = tt_json_key(&x->json)) > 0) {
-        if (tt_json_is(&x->json, "node_fields"))
-            result = read_fields(x, &x->node);
-        else if (tt_json_is(&x->json, "edge_fields"))
-            result = read_fields(x, &x->edge);
-        else if (tt_json_is(&x->json, "node_types"))
-            result = read_types(x, &x->node);
-        else if (tt_json_is(&x->json, "edge_types"))
-            result = read_types(x, &x->edge);
+    for (tt_json_object(j); tt_json_key(j);)
+        if (tt_json_is(j, "node_fields"))
+            read_fields(x, &x->node);
+        else if (tt_json_is(j, "edge_fields"))
+            read_fields(x, &x->edge);
+        else if (tt_json_is(j, "node_types"))
+            read_types(x, &x->node);
+        else if (tt_json_is(j, "edge_types"))
+            read_types(x, &x->edge);
         else
-            result = tt_json_skip(&x->json);
-    }
-    return result < 0 ? result : 1;
+            tt_json_skip(j);
 }
 
-static int read_head(struct snapshot *x)
+static void read_head(struct snapshot *x)
 {
-    int result = tt_json_object(&x->json);
-
-    while (result > 0 && (result = tt_json_key(&x->json)) > 0)
-        result = tt_json_is(&x->json, "meta") ? read_meta(x) : tt_json_skip(&x->json);
-    return result < 0 ? result : 1;
+    for (tt_json_object(&x->json); tt_json_key(&x->json);)
+        if (tt_json_is(&x->json, "meta"))
+            read_meta(x);
+        else
+            tt_json_skip(&x->json);
 }
 
 /* ── Nodes and edges ──────────────────────────────────────────────────────────────── */
@@ -155,42 +136,41 @@ static int read_head(struct snapshot *x)
 /* Reads the numbers of the next node or edge.  1: there is one; 0: there are no more. */
 static int read_row(struct snapshot *x, uint32_t count, uint64_t row[MOST_FIELDS])
 {
+    struct tt_json *j = &x->json;
+
     for (uint32_t i = 0; i < count; i++) {
-        int result = tt_json_item(&x->json);
-        if (result < 0 || (!result && !i))
-            return result;
-        if (!result)
-            return tt_json_wrong(&x->json, "the last row lacks numbers");
-        if ((result = tt_json_whole(&x->json, &row[i], NULL)) < 0)
-            return result;
+        if (!tt_json_item(j)) {
+            if (i)
+                tt_json_wrong(j, "the last row lacks numbers");
+            return 0;
+        }
+        row[i] = tt_json_whole(j);
     }
-    return 1;
+    return !tt_json_failed(j);
 }
 
-static int read_nodes(struct snapshot *x)
+static void read_nodes(struct snapshot *x)
 {
     const struct fields *f = &x->node;
+    struct tt_json *j = &x->json;
     uint64_t row[MOST_FIELDS];
-    int result = tt_json_array(&x->json);
 
+    tt_json_array(j);
     if (f->type >= f->count || f->name >= f->count || f->size >= f->count ||
         f->edges >= f->count)
-        return tt_json_wrong(&x->json,
-                             "nodes have no type, name, self_size or edge_count");
+        tt_json_wrong(j, "nodes have no type, name, self_size or edge_count");
     if (x->has_nodes++)
-        return tt_json_wrong(&x->json, "the nodes are there twice");
-    while (result > 0 && (result = read_row(x, f->count, row)) > 0) {
-        struct node *n = tt_vector_add(&x->nodes, 1);
-        uint32_t *degree = tt_vector_add(&x->degree, 1);
-        if (!n || !degree)
-            return tt_source_no_memory(x->s);
+        tt_json_wrong(j, "the nodes are there twice");
+    while (read_row(x, f->count, row)) {
+        const struct node n = {row[f->size], (uint32_t)row[f->name],
+                               (uint32_t)row[f->type]};
+        const uint32_t degree = (uint32_t)row[f->edges];
         if (row[f->type] >= f->types.count || row[f->name] >= UINT32_MAX ||
             row[f->edges] >= UINT32_MAX || x->nodes.count >= UINT32_MAX / 2)
-            return tt_json_wrong(&x->json, "a node is what it cannot be");
-        *n = (struct node){row[f->size], (uint32_t)row[f->name], (uint32_t)row[f->type]};
-        *degree = (uint32_t)row[f->edges];
+            tt_json_wrong(j, "a node is what it cannot be");
+        tt_source_append(x->s, &x->nodes, &n);
+        tt_source_append(x->s, &x->degree, &degree);
     }
-    return result < 0 ? result : 1;
 }
 
 /* A weak edge does not keep its target alive; a shortcut does so only from the root. */
@@ -201,55 +181,53 @@ static int is_held(const struct snapshot *x, uint64_t type, uint32_t from)
     return strcmp(name, "weak") != 0 && (strcmp(name, "shortcut") != 0 || !from);
 }
 
-static int read_edge(struct snapshot *x, uint32_t from, const uint64_t *row)
+static void read_edge(struct snapshot *x, uint32_t from, const uint64_t *row)
 {
     const struct fields *f = &x->edge;
-    uint64_t to = row[f->to] / x->node.count;
-    uint32_t *at;
+    const uint32_t to = (uint32_t)(row[f->to] / x->node.count);
 
     if (row[f->type] >= f->types.count || row[f->to] % x->node.count ||
-        to >= x->nodes.count)
-        return tt_json_wrong(&x->json, "an edge leads nowhere, or is of no type");
-    if (!is_held(x, row[f->type], from))
-        return 1;
-    at = x->to.count < UINT32_MAX - 1 ? tt_vector_add(&x->to, 1) : NULL;
-    if (!at)
-        return tt_source_no_memory(x->s);
-    *at = (uint32_t)to;
-    return 1;
+        row[f->to] / x->node.count >= x->nodes.count)
+        tt_json_wrong(&x->json, "an edge leads nowhere, or is of no type");
+    else if (!is_held(x, row[f->type], from))
+        return;
+    else if (x->to.count < UINT32_MAX - 1)
+        tt_source_append(x->s, &x->to, &to);
+    else
+        tt_source_no_memory(x->s);
 }
 
-static int read_edges(struct snapshot *x)
+static void read_edges(struct snapshot *x)
 {
     const struct fields *f = &x->edge;
     const uint32_t *degree = x->degree.item;
+    struct tt_json *j = &x->json;
     uint64_t row[MOST_FIELDS];
     uint32_t *first;
-    int result = tt_json_array(&x->json);
 
+    tt_json_array(j);
     if (f->type >= f->count || f->to >= f->count)
-        return tt_json_wrong(&x->json, "edges have no type or to_node");
+        tt_json_wrong(j, "edges have no type or to_node");
     if (!x->has_nodes || x->has_edges++)
-        return tt_json_wrong(&x->json, "the edges do not follow the nodes");
+        tt_json_wrong(j, "the edges do not follow the nodes");
     first = tt_vector_add(&x->first, x->nodes.count + 1);
-    if (!first)
-        return tt_source_no_memory(x->s);
-    for (size_t n = 0; result > 0 && n < x->nodes.count; n++) {
-        first[n] = (uint32_t)x->to.count;
-        for (uint32_t i = 0; result > 0 && i < degree[n]; i++) {
-            result = read_row(x, f->count, row);
-            if (result > 0)
-                result = read_edge(x, (uint32_t)n, row);
-            else if (!result)
-                return tt_json_wrong(&x->json, "there are fewer edges than nodes have");
-        }
+    if (!first) {
+        tt_source_no_memory(x->s);
+        return;
     }
-    if (result < 0)
-        return result;
+    for (size_t n = 0; !tt_json_failed(j) && n < x->nodes.count; n++) {
+        first[n] = (uint32_t)x->to.count;
+        for (uint32_t i = 0; !tt_json_failed(j) && i < degree[n]; i++)
+            if (read_row(x, f->count, row))
+                read_edge(x, (uint32_t)n, row);
+            else
+                tt_json_wrong(j, "there are fewer edges than nodes have");
+    }
+    if (tt_json_failed(j))
+        return;
     first[x->nodes.count] = (uint32_t)x->to.count;
-    result = tt_json_item(&x->json);
-    return result > 0 ? tt_json_wrong(&x->json, "there are more edges than nodes have")
-                      : (result < 0 ? result : 1);
+    if (tt_json_item(j))
+        tt_json_wrong(j, "there are more edges than nodes have");
 }
 
 /* ── Names ────────────────────────────────────────────────────────────────────────── */
@@ -267,37 +245,36 @@ static int is_named(const struct snapshot *x, uint32_t type)
            has_type(x, type, "synthetic");
 }
 
-static int read_strings(struct snapshot *x)
+static void read_strings(struct snapshot *x)
 {
+    struct tt_json *j = &x->json;
     const struct node *n = x->nodes.item;
     uint32_t most = 0;
     size_t *at, i = 0;
-    int result = tt_json_array(&x->json);
 
+    tt_json_array(j);
     if (!x->has_nodes || x->has_strings++)
-        return tt_json_wrong(&x->json, "the strings do not follow the nodes");
+        tt_json_wrong(j, "the strings do not follow the nodes");
     for (size_t k = 0; k < x->nodes.count; k++)
         if (is_named(x, n[k].type) && n[k].name >= most)
             most = n[k].name + 1;
     if (most > x->nodes.count * 64 + 1000000)
-        return tt_json_wrong(&x->json, "a node has no name");
-    at = most ? tt_vector_add(&x->strings, most) : NULL;
-    if (most && (!at || !tt_vector_add(&x->block, most)))
-        return tt_source_no_memory(x->s);
+        tt_json_wrong(j, "a node has no name");
+    at = most && !tt_json_failed(j) ? tt_vector_add(&x->strings, most) : NULL;
+    if (most && (!at || !tt_vector_add(&x->block, most))) {
+        tt_source_no_memory(x->s);
+        return;
+    }
     for (size_t k = 0; k < x->nodes.count; k++)
         if (is_named(x, n[k].type))
             at[n[k].name] = 1;
-    for (; result > 0 && (result = tt_json_item(&x->json)) > 0; i++) {
-        if (i >= most || !at[i]) {
-            result = tt_json_skip(&x->json);
-            continue;
-        }
-        if ((result = tt_json_string(&x->json)) > 0)
-            result = keep_text(x, x->json.text, &at[i]);
-    }
-    return result < 0 ? result
-           : i < most ? tt_json_wrong(&x->json, "a node has a name that there is not")
-                      : 1;
+    for (; tt_json_item(j); i++)
+        if (i >= most || !at[i])
+            tt_json_skip(j);
+        else if (tt_json_string(j))
+            at[i] = keep_text(x, j->text);
+    if (i < most)
+        tt_json_wrong(j, "a node has a name that there is not");
 }
 
 static uint32_t make_block(struct snapshot *x, const char *name)
@@ -377,9 +354,9 @@ static int make_tree(struct snapshot *x)
     int error;
 
     if (!x->nodes.count)
-        return tt_json_wrong(&x->json, "there are no nodes");
+        return tt_source_fail(x->s, "there are no nodes");
     if (!x->has_edges || !x->has_strings)
-        return tt_json_wrong(&x->json, "there are no edges, or no strings");
+        return tt_source_fail(x->s, "there are no edges, or no strings");
     if (!tt_vector_add(&x->of_type, x->node.types.count) ||
         tt_dominators_find(&d, &g, x->s->memory) != 0)
         return tt_source_no_memory(x->s);
@@ -393,23 +370,21 @@ static int make_tree(struct snapshot *x)
 
 static int read_all(struct snapshot *x)
 {
-    int result = tt_json_object(&x->json);
+    struct tt_json *j = &x->json;
 
-    while (result > 0 && (result = tt_json_key(&x->json)) > 0) {
-        if (tt_json_is(&x->json, "snapshot") && !x->has_nodes)
-            result = read_head(x);
-        else if (tt_json_is(&x->json, "nodes"))
-            result = read_nodes(x);
-        else if (tt_json_is(&x->json, "edges"))
-            result = read_edges(x);
-        else if (tt_json_is(&x->json, "strings"))
-            result = read_strings(x);
+    for (tt_json_object(j); tt_json_key(j);)
+        if (tt_json_is(j, "snapshot") && !x->has_nodes)
+            read_head(x);
+        else if (tt_json_is(j, "nodes"))
+            read_nodes(x);
+        else if (tt_json_is(j, "edges"))
+            read_edges(x);
+        else if (tt_json_is(j, "strings"))
+            read_strings(x);
         else
-            result = tt_json_skip(&x->json);
-    }
-    if (result >= 0)
-        result = tt_json_end(&x->json);
-    return result < 0 ? result : make_tree(x);
+            tt_json_skip(j);
+    tt_json_end(j);
+    return tt_json_failed(j) ? tt_json_failed(j) : make_tree(x);
 }
 
 static int read_snapshot(struct tt_source *s, struct tt_builder *b)

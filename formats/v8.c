@@ -55,169 +55,142 @@ void tt_v8_forget(struct tt_v8 *v)
 
 /* ── Pieces as they are read ──────────────────────────────────────────────────────── */
 
-static int read_amount(struct tt_json *j, int64_t *n)
+static int64_t read_amount(struct tt_json *j)
 {
-    int result = tt_json_value(j);
+    const enum tt_json_kind kind = tt_json_value(j);
+    int64_t n = 0;
 
-    if (result == TT_JSON_NULL)
-        return *n = 0, 1;
-    if (result != TT_JSON_NUMBER && result != TT_JSON_STRING)
-        return result < 0 ? result : tt_json_wrong(j, "a number was wanted before this");
-    return tt_decimal(j->text, 0, n) ? 1 : tt_json_wrong(j, "this is no number");
+    if (kind == TT_JSON_NULL)
+        return 0;
+    if (kind != TT_JSON_NUMBER && kind != TT_JSON_STRING)
+        tt_json_wrong(j, "a number was wanted before this");
+    if (!tt_decimal(j->text, 0, &n))
+        tt_json_wrong(j, "this is no number");
+    return n;
 }
 
 uint32_t tt_v8_block(struct tt_v8 *v, const char *name, const char *file, int64_t line,
                      int64_t column)
 {
+    struct tt_block_info info = {
+        .name = *name ? name : "(anonymous)", .file = file, .kind = TT_KIND_FUNCTION};
+    uint32_t block;
+
     if (strcmp(name, "(root)") == 0 || strcmp(name, "[root]") == 0)
         return TT_BUILDER_ROOT;
-    return tt_builder_block(
-        v->b,
-        &(struct tt_block_info){
-            .name = *name ? name : "(anonymous)",
-            .file = file,
-            .line = line > 0 && line < TT_NONE ? (uint32_t)line : 0,
-            .column = line > 0 && column > 0 && column < TT_NONE ? (uint32_t)column : 0,
-            .kind = TT_KIND_FUNCTION});
+    info.line = line > 0 && line < TT_NONE ? (uint32_t)line : 0;
+    info.column = line > 0 && column > 0 && column < TT_NONE ? (uint32_t)column : 0;
+    block = tt_builder_block(v->b, &info);
+    if (block == TT_NONE)
+        tt_source_no_memory(v->s);
+    return block;
 }
 
-int tt_v8_frame(struct tt_v8 *v, struct tt_json *j, uint32_t *block)
+uint32_t tt_v8_frame(struct tt_v8 *v, struct tt_json *j)
 {
-    struct tt_vector name, file, *to;
+    char *name = NULL, *file = NULL, **to;
     int64_t line = -1, column = -1;
-    int result = tt_json_object(j);
+    uint32_t block;
 
-    tt_vector_init(&name, v->s->memory, 1);
-    tt_vector_init(&file, v->s->memory, 1);
-    while (result > 0 && (result = tt_json_key(j)) > 0) {
+    for (tt_json_object(j); tt_json_key(j);) {
         to = tt_json_is(j, "functionName") ? &name : tt_json_is(j, "url") ? &file : NULL;
         if (tt_json_is(j, "lineNumber"))
-            result = read_amount(j, &line);
+            line = read_amount(j);
         else if (tt_json_is(j, "columnNumber"))
-            result = read_amount(j, &column);
-        else if (!to || to->count)
-            result = tt_json_skip(j);
-        else if ((result = tt_json_string(j)) > 0) {
-            char *copy = tt_vector_add(to, j->length + 1);
-            if (copy)
-                memcpy(copy, j->text, j->length);
-            else
-                result = tt_source_no_memory(v->s);
-        }
+            column = read_amount(j);
+        else if (!to || *to)
+            tt_json_skip(j);
+        else
+            tt_json_copy(j, to);
     }
-    *block = result < 0 ? TT_NONE
-                        : tt_v8_block(v, name.count ? name.item : "",
-                                      file.count ? file.item : "", line + 1, column + 1);
-    tt_vector_fini(&file);
-    tt_vector_fini(&name);
-    if (result >= 0 && *block == TT_NONE)
-        result = tt_source_no_memory(v->s);
-    return result < 0 ? result : 1;
+    block = tt_json_failed(j) ? TT_NONE
+                              : tt_v8_block(v, name ? name : "", file ? file : "",
+                                            line + 1, column + 1);
+    tt_memory_put(v->s->memory, file);
+    tt_memory_put(v->s->memory, name);
+    return block;
 }
 
-static int read_children(struct tt_v8 *v, struct tt_json *j)
+static void read_children(struct tt_v8 *v, struct tt_json *j)
 {
-    int result = tt_json_array(j);
-    struct child *c;
+    struct child c = {.parent = UINT64_MAX}; /* the node's, once it is known */
 
-    while (result > 0 && (result = tt_json_item(j)) > 0) {
-        if (!(c = tt_vector_add(&v->parent, 1)))
-            return tt_source_no_memory(v->s);
-        c->parent = UINT64_MAX; /* the node's, once it is known */
-        result = tt_json_whole(j, &c->child, NULL);
+    for (tt_json_array(j); tt_json_item(j);) {
+        c.child = tt_json_whole(j);
+        tt_source_append(v->s, &v->parent, &c);
     }
-    return result < 0 ? result : 1;
 }
 
-static int read_node(struct tt_v8 *v, struct tt_json *j)
+static void read_node(struct tt_v8 *v, struct tt_json *j)
 {
     struct raw n = {.block = TT_NONE};
     size_t first = v->parent.count;
-    int result = tt_json_object(j);
 
-    while (result > 0 && (result = tt_json_key(j)) > 0)
+    for (tt_json_object(j); tt_json_key(j);)
         if (tt_json_is(j, "id")) {
-            result = tt_json_whole(j, &n.id, NULL);
+            n.id = tt_json_whole(j);
         } else if (tt_json_is(j, "parent")) {
             n.has_parent = 1;
-            result = tt_json_whole(j, &n.parent, NULL);
+            n.parent = tt_json_whole(j);
         } else if (tt_json_is(j, "children")) {
-            result = read_children(v, j);
+            read_children(v, j);
+        } else if (tt_json_is(j, "callFrame")) {
+            n.block = tt_v8_frame(v, j);
         } else {
-            result = tt_json_is(j, "callFrame") ? tt_v8_frame(v, j, &n.block)
-                                                : tt_json_skip(j);
+            tt_json_skip(j);
         }
-    if (result < 0)
-        return result;
     for (size_t i = first; i < v->parent.count; i++)
         ((struct child *)v->parent.item)[i].parent = n.id;
     if (n.block == TT_NONE)
-        return tt_json_wrong(j, "the node before this has no callFrame");
-    result = tt_source_append(v->s, &v->piece, &n);
-    return result ? result : 1;
+        tt_json_wrong(j, "the node before this has no callFrame");
+    tt_source_append(v->s, &v->piece, &n);
 }
 
-/* 1: an array is open; 0: the next value is none, and was skipped. */
-static int open_array(struct tt_json *j)
+static void read_numbers(struct tt_v8 *v, struct tt_json *j, struct tt_vector *to)
 {
-    int kind = tt_json_value(j);
-
-    if (kind == TT_JSON_OBJECT)
-        kind = tt_json_close(j) < 0 ? -TT_ERR_FORMAT : kind;
-    return kind < 0 ? kind : kind == TT_JSON_ARRAY;
-}
-
-static int read_numbers(struct tt_v8 *v, struct tt_json *j, struct tt_vector *to)
-{
-    int result = open_array(j);
-    int64_t *at;
-
-    while (result > 0 && (result = tt_json_item(j)) > 0) {
-        if (!(at = tt_vector_add(to, 1)))
-            return tt_source_no_memory(v->s);
-        result = read_amount(j, at);
-        if (result > 0 && (*at > INT64_MAX / 4 || *at < -(INT64_MAX / 4)))
-            return tt_json_wrong(j, "the number before this is too large");
+    if (!tt_json_open_if(j, TT_JSON_ARRAY))
+        return;
+    while (tt_json_item(j)) {
+        const int64_t n = read_amount(j);
+        if (n > INT64_MAX / 4 || n < -(INT64_MAX / 4))
+            tt_json_wrong(j, "the number before this is too large");
+        else
+            tt_source_append(v->s, to, &n);
     }
-    return result < 0 ? result : 1;
 }
 
-int tt_v8_node(struct tt_v8 *v, uint64_t id, uint32_t block, const uint64_t *parent)
+void tt_v8_node(struct tt_v8 *v, uint64_t id, uint32_t block, const uint64_t *parent)
 {
     const struct raw n = {.id = id,
                           .parent = parent ? *parent : 0,
                           .block = block,
                           .has_parent = parent != NULL};
-    int error = tt_source_append(v->s, &v->piece, &n);
 
-    return error ? error : 1;
+    tt_source_append(v->s, &v->piece, &n);
 }
 
 /* The first difference is ignored: a sample lasts until the next. */
-int tt_v8_times(struct tt_v8 *v, struct tt_json *j)
+void tt_v8_times(struct tt_v8 *v, struct tt_json *j)
 {
-    int result = read_numbers(v, j, &v->elapsed);
-    int64_t *at = v->elapsed.item;
+    int64_t *at;
 
-    for (size_t i = v->elapsed.count; result > 0 && i-- > 0;)
+    read_numbers(v, j, &v->elapsed);
+    at = v->elapsed.item;
+    for (size_t i = v->elapsed.count; i-- > 0;)
         at[i] -= i ? at[i - 1] : at[i];
-    return result;
 }
 
-int tt_v8_member(struct tt_v8 *v, struct tt_json *j)
+void tt_v8_member(struct tt_v8 *v, struct tt_json *j)
 {
-    int result;
-
     if (tt_json_is(j, "samples"))
-        return read_numbers(v, j, &v->now);
-    if (tt_json_is(j, "timeDeltas"))
-        return read_numbers(v, j, &v->elapsed);
-    if (!tt_json_is(j, "nodes"))
-        return 0;
-    result = open_array(j);
-    while (result > 0 && (result = tt_json_item(j)) > 0)
-        result = read_node(v, j);
-    return result < 0 ? result : 1;
+        read_numbers(v, j, &v->now);
+    else if (tt_json_is(j, "timeDeltas"))
+        read_numbers(v, j, &v->elapsed);
+    else if (!tt_json_is(j, "nodes"))
+        tt_json_skip(j);
+    else if (tt_json_open_if(j, TT_JSON_ARRAY))
+        while (tt_json_item(j))
+            read_node(v, j);
 }
 
 /* ── Pieces become profiles ───────────────────────────────────────────────────────── */
@@ -305,46 +278,45 @@ static int add_sample(struct tt_v8 *v, struct profile *p, uint32_t number, uint6
     return 0;
 }
 
-int tt_v8_piece(struct tt_v8 *v, uint64_t pid, uint64_t id, uint64_t thread)
+void tt_v8_piece(struct tt_v8 *v, uint64_t pid, uint64_t id, uint64_t thread)
 {
     const int64_t *elapsed = v->elapsed.item;
     uint32_t number = 0;
     struct profile *p = profile_of(v, pid, id, thread, &number);
     int error = p ? add_nodes(v, number) : tt_source_no_memory(v->s);
 
-    for (size_t i = 0; !error && i < v->now.count; i++) {
-        if (i < v->elapsed.count && __builtin_add_overflow(p->at, elapsed[i], &p->at))
-            return tt_source_fail(v->s, "the times of samples are too large");
-        error = add_sample(v, p, number, ((const uint64_t *)v->now.item)[i]);
-    }
+    for (size_t i = 0; !error && i < v->now.count; i++)
+        error = i < v->elapsed.count && __builtin_add_overflow(p->at, elapsed[i], &p->at)
+                    ? tt_source_fail(v->s, "the times of samples are too large")
+                    : add_sample(v, p, number, ((const uint64_t *)v->now.item)[i]);
     tt_v8_forget(v);
-    return error ? error : 1;
 }
 
-int tt_v8_sample(struct tt_v8 *v, uint64_t pid, uint64_t thread, uint64_t id, int64_t us)
+void tt_v8_sample(struct tt_v8 *v, uint64_t pid, uint64_t thread, uint64_t id, int64_t us)
 {
     uint32_t number = 0;
     struct profile *p = profile_of(v, pid, thread, thread, &number);
-    int error = p ? 0 : tt_source_no_memory(v->s);
 
-    if (p)
-        p->at = us;
-    error = error ? error : add_sample(v, p, number, id);
-    return error ? error : 1;
+    if (!p) {
+        tt_source_no_memory(v->s);
+        return;
+    }
+    p->at = us;
+    add_sample(v, p, number, id);
 }
 
-int tt_v8_shared(struct tt_v8 *v, uint64_t id, uint32_t block, int has_parent,
-                 uint64_t parent)
+void tt_v8_shared(struct tt_v8 *v, uint64_t id, uint32_t block, const uint64_t *parent)
 {
     uint32_t at = node_of(v, SHARED, id), above = 0;
 
-    if (has_parent)
-        above = node_of(v, SHARED, parent) + 1;
-    if (at == TT_NONE || (has_parent && !above))
-        return tt_source_no_memory(v->s);
+    if (parent)
+        above = node_of(v, SHARED, *parent) + 1;
+    if (at == TT_NONE || (parent && !above)) {
+        tt_source_no_memory(v->s);
+        return;
+    }
     ((struct node *)v->node.item)[at].block = block;
     ((struct node *)v->node.item)[at].parent = above;
-    return 1;
 }
 
 /* ── The end ──────────────────────────────────────────────────────────────────────── */
@@ -446,7 +418,7 @@ int tt_v8_finish(struct tt_v8 *v, const struct tt_v8_names *names, int is_main)
         }
         context = context_of(v, i, &path);
         if (context == TT_NONE) {
-            error = -TT_ERR_FORMAT;
+            error = tt_source_failed(v->s);
         } else if (__builtin_mul_overflow(n[i].time, 1000, &ns) ||
                    __builtin_add_overflow(all, ns, &all)) {
             error = tt_source_fail(v->s, TT_TOO_MUCH);

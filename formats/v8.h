@@ -29,25 +29,26 @@ struct tt_v8 {
 
 void tt_v8_init(struct tt_v8 *, struct tt_source *, struct tt_builder *);
 
-/* Takes a member of a piece, whose key is in j->text: 1; 0: it is none of them; or an
- * error.  tt_v8_forget: drops the piece that was taken. */
-int tt_v8_member(struct tt_v8 *, struct tt_json *);
+/* These functions note errors in the source.
+ *
+ * Takes a member of a piece, whose key is in j->text; others are left out.  tt_v8_forget:
+ * drops the piece that was taken. */
+void tt_v8_member(struct tt_v8 *, struct tt_json *);
 void tt_v8_forget(struct tt_v8 *);
 /* The same for a node that is not in a list, and for the time of each sample. */
-int tt_v8_node(struct tt_v8 *, uint64_t id, uint32_t block, const uint64_t *parent);
-int tt_v8_times(struct tt_v8 *, struct tt_json *);
+void tt_v8_node(struct tt_v8 *, uint64_t id, uint32_t block, const uint64_t *parent);
+void tt_v8_times(struct tt_v8 *, struct tt_json *);
 /* Adds the piece that was taken to this profile; its strand is that of its first
  * piece. */
-int tt_v8_piece(struct tt_v8 *, uint64_t pid, uint64_t id, uint64_t thread);
+void tt_v8_piece(struct tt_v8 *, uint64_t pid, uint64_t id, uint64_t thread);
 /* Add one sample of a thread, in a frame that all threads share; and such a frame. */
-int tt_v8_sample(struct tt_v8 *, uint64_t pid, uint64_t thread, uint64_t id, int64_t us);
-int tt_v8_shared(struct tt_v8 *, uint64_t id, uint32_t block, int has_parent,
-                 uint64_t parent);
+void tt_v8_sample(struct tt_v8 *, uint64_t pid, uint64_t thread, uint64_t id, int64_t us);
+void tt_v8_shared(struct tt_v8 *, uint64_t id, uint32_t block, const uint64_t *parent);
 /* A block: name, file, line from 1, or 0. */
 uint32_t tt_v8_block(struct tt_v8 *, const char *name, const char *file, int64_t line,
                      int64_t column);
-/* Reads a callFrame. */
-int tt_v8_frame(struct tt_v8 *, struct tt_json *, uint32_t *block);
+/* Reads a callFrame, and returns its block. */
+uint32_t tt_v8_frame(struct tt_v8 *, struct tt_json *);
 
 /* Adds the samples; counts lost ones in "lost.nodes".  `who` names a thread.  `is_main`:
  * their time is the main metric. */

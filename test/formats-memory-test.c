@@ -7,6 +7,7 @@
 #include "failing.h"
 #include "finish.h"
 #include "formats.h"
+#include "json-reader.h"
 #include "tap.h"
 
 enum { MOST = 3000, ROOM = 1 << 16 };
@@ -97,4 +98,58 @@ TEST(so_is_what_bpftrace_and_dtrace_print)
     CHECK(survives("fuzz/formats/bpftrace/stacks"));
     CHECK(survives("fuzz/formats/bpftrace/perf"));
     CHECK(survives("fuzz/formats/dtrace/stacks"));
+}
+
+TEST(so_is_json)
+{
+    static const char *const names[] = {"caliper/columns",
+                                        "dhat/small",
+                                        "firefox/shared",
+                                        "firefox/threads",
+                                        "gecko/small",
+                                        "ghc/json",
+                                        "heapsnapshot/small",
+                                        "otlp/json",
+                                        "speedscope/evented",
+                                        "speedscope/sampled",
+                                        "stackprof/graph",
+                                        "stackprof/json",
+                                        "v8/cpu",
+                                        "v8/heap"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[100];
+        (void)snprintf(path, sizeof path, "fuzz/formats/%s", names[i]);
+        CHECK(survives(path));
+    }
+}
+
+TEST(after_the_first_error_of_json_nothing_is_read_and_its_message_stays)
+{
+    static const char text[] = "{\"a\": [1, {\"b\": 2}, x], \"c\": \"d\"}";
+    struct tt_json_part part;
+    struct tt_bytes stream;
+    struct tt_source s;
+    struct tt_json j;
+    char *copy = NULL;
+
+    failing_after = MOST;
+    tt_bytes_init(&stream, text, strlen(text));
+    tt_source_init(&s, "input", &stream.stream, &failing);
+    tt_json_init(&j, &s);
+    CHECK(tt_json_object(&j) && tt_json_key(&j) && tt_json_array(&j));
+    CHECK(tt_json_item(&j) && tt_json_whole(&j) == 1 && tt_json_item(&j));
+    tt_json_part_open(&part, &s, text, strlen(text), 10);
+    CHECK(!tt_json_array(&part.json) && tt_json_failed(&j));
+    CHECK(strcmp(s.error, "input: byte 11: an array was wanted before this") == 0);
+    tt_json_part_close(&part);
+    CHECK(!tt_json_key(&j) && !tt_json_item(&j) && !tt_json_object(&j));
+    CHECK(!tt_json_value(&j) && !tt_json_string(&j) && !tt_json_whole(&j));
+    tt_json_copy(&j, &copy);
+    tt_json_close(&j);
+    tt_json_end(&j);
+    CHECK(!copy && tt_source_no_memory(&s) == -TT_ERR_FORMAT);
+    CHECK(strcmp(s.error, "input: byte 11: an array was wanted before this") == 0);
+    tt_source_fini(&s);
+    CHECK(failing_pieces == 0);
 }
