@@ -108,7 +108,7 @@ int tt_wire_next(struct tt_wire *m, struct tt_wire_field *f)
 
 int tt_wire_next_number(struct tt_wire_numbers *n, uint64_t *number)
 {
-    struct tt_wire_field f;
+    struct tt_wire_field f = {0};
 
     while (n->packed.at == n->packed.end) {
         const int more = tt_wire_next(&n->message, &f);
