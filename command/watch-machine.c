@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* watch-machine.c - a recording of all processes, for as long as somebody looks at it.
+/* watch-machine.c - a recording of all processes, which lasts as long as `tallytree top -a` shows it.
  *
  * The recorder gets SIGTERM when this process ends, in whatever way, and then removes what it
- * has written.  It has its own process group, so that Ctrl-Z stops only who looks. */
+ * has written.  It has its own process group, so that Ctrl-Z stops only this process. */
 #include "watch-machine.h"
 
 #include <errno.h>
@@ -24,13 +24,13 @@ static const char words[] = "sampled=100,native=sampled=100,budget=16M";
 
 /* ── The recorder ─────────────────────────────────────────────────────────────────── */
 
-/* From here on it says nothing: the terminal shows something else, and who reads the output
- * waits for its end. */
+/* From here on it says nothing: the terminal shows something else.  And a reader of the output waits until
+ * nothing has it open any more. */
 static void began(void *arg, const char *recording)
 {
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC), *to = arg;
 
-    (void)!write(*to, recording, strlen(recording));
+    (void)!write(*to, recording, strlen(recording) + 1);
     close(*to);
     for (int fd = 0; nowhere >= 0 && fd <= 2; fd++)
         (void)dup2(nowhere, fd);
@@ -59,25 +59,28 @@ static void record(int to, pid_t parent)
     _exit(tt_outside_machine(&run, &options));
 }
 
-/* ── Who looks ────────────────────────────────────────────────────────────────────── */
+/* ── The process that shows it ────────────────────────────────────────────────────── */
 
-/* The recorder writes one line, or ends. */
+/* The recorder writes the path and a NUL, or ends.  A process that it has started may have the pipe
+ * open for longer, so its end is not waited for. */
 static int read_path(struct tt_watched_machine *m, int from)
 {
     size_t have = 0;
     ssize_t n = 1;
 
-    while (n && have + 1 < sizeof m->recording) {
-        n = read(from, m->recording + have, sizeof m->recording - 1 - have);
+    m->recording[0] = '\0';
+    while (!memchr(m->recording, '\0', have) && have < sizeof m->recording) {
+        n = read(from, m->recording + have, sizeof m->recording - have);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
+        if (n <= 0)
             break;
         have += (size_t)n;
     }
-    m->recording[have] = '\0';
-    if (!have)
+    if (!memchr(m->recording, '\0', have)) {
+        m->recording[0] = '\0';
         return -TT_ERR_STATE;
+    }
     (void)snprintf(m->files, sizeof m->files, "%.*s/.files",
                    (int)(strrchr(m->recording, '/') - m->recording), m->recording);
     return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* watch-machine.h - a recording of all processes, for as long as somebody looks at it.
+/* watch-machine.h - a recording of all processes, for as long as `tallytree top -a` shows it.
  *
  *      this process ──── starts, reads ────► TMPDIR/.tallytree-top.PID.live/machine.PID
  *        └─ recorder ─── writes ───────────►   it removes the folder when either process ends
@@ -20,7 +20,7 @@ struct tt_watched_machine {
 
 /* 0, or a negative error after a complaint. */
 int tt_watch_machine(struct tt_watched_machine *);
-/* Has the recorder ended by itself, as somebody has killed it? */
+/* Has the recorder ended by itself, as when it was killed? */
 int tt_watched_machine_is_gone(struct tt_watched_machine *);
 void tt_unwatch_machine(struct tt_watched_machine *);
 
