@@ -307,6 +307,12 @@ static void answer(struct tt_switched *out)
 }
 
 /* The child of a fork has but the thread that forked. */
+static void switch_forked(void)
+{
+    pthread_mutex_init(&mutex, NULL);
+    tt_function_unlock();
+}
+
 static void begin_once(void)
 {
     static int begun;
@@ -315,7 +321,7 @@ static void begin_once(void)
         return;
     begun = 1;
     tt_function_init();
-    (void)pthread_atfork(NULL, NULL, tt_switch_forked);
+    (void)pthread_atfork(NULL, NULL, switch_forked);
 }
 
 int tt_functions_on(const char *only, struct tt_switched *out)
@@ -370,10 +376,4 @@ void tt_switch_refresh(void)
     if (all.on)
         switch_all();
     pthread_mutex_unlock(&mutex);
-}
-
-void tt_switch_forked(void)
-{
-    pthread_mutex_init(&mutex, NULL);
-    tt_function_unlock();
 }

@@ -15,7 +15,4 @@ struct tt_throttle;
 void tt_switch_thin(struct tt_throttle *);
 const char *tt_switch_thinned(void);
 
-/* In the child of a fork. */
-void tt_switch_forked(void);
-
 #endif

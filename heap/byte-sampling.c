@@ -25,7 +25,7 @@ static double unit(struct tt_byte_sampling *c)
     return ((double)(tt_random(&c->state) >> 11) + 1) * 0x1p-53;
 }
 
-double tt_byte_sampling_log(double x)
+static double log_of(double x)
 {
     uint64_t bits;
     int power;
@@ -47,7 +47,7 @@ double tt_byte_sampling_log(double x)
     return sum + power * ln2;
 }
 
-double tt_byte_sampling_below(double x)
+static double chance_below(double x)
 {
     double halves = 1, term = 1, sum = 0;
 
@@ -66,7 +66,7 @@ double tt_byte_sampling_below(double x)
 
 uint64_t tt_byte_sampling_gap(struct tt_byte_sampling *c, uint64_t rate)
 {
-    return (uint64_t)(-tt_byte_sampling_log(unit(c)) * (double)rate);
+    return (uint64_t)(-log_of(unit(c)) * (double)rate);
 }
 
 static uint64_t round_by_chance(struct tt_byte_sampling *c, double x)
@@ -79,7 +79,7 @@ static uint64_t round_by_chance(struct tt_byte_sampling *c, double x)
 void tt_byte_sampling_weigh(struct tt_byte_sampling *c, uint64_t size, uint64_t rate,
                             uint64_t *number, uint64_t *bytes)
 {
-    double chance = tt_byte_sampling_below((double)size / (double)rate);
+    double chance = chance_below((double)size / (double)rate);
 
     *number = round_by_chance(c, 1 / chance);
     *bytes = round_by_chance(c, (double)size / chance);

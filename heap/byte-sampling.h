@@ -20,8 +20,4 @@ uint64_t tt_byte_sampling_gap(struct tt_byte_sampling *, uint64_t rate);
 void tt_byte_sampling_weigh(struct tt_byte_sampling *, uint64_t size, uint64_t rate,
                             uint64_t *number, uint64_t *bytes);
 
-/* ln x, 0 < x; and 1 - e^-x, 0 <= x: to twelve digits, without the mathematics library. */
-double tt_byte_sampling_log(double x);
-double tt_byte_sampling_below(double x);
-
 #endif

@@ -66,7 +66,7 @@ static enum tt_verdict verdict_of(double change, double reach)
     return change > 0 ? TT_VERDICT_MORE : TT_VERDICT_LESS;
 }
 
-enum tt_verdict tt_compare(const struct tt_sample *a, const struct tt_sample *b)
+static enum tt_verdict compare_means(const struct tt_sample *a, const struct tt_sample *b)
 {
     double va, vb, degrees, change;
 
@@ -221,7 +221,7 @@ static enum tt_verdict compare(const struct diff *d, const struct tt_figure *a,
                                const struct tt_figure *b, const struct pair *p)
 {
     struct tt_sample x = sample_of(&d->a, a, p->a), y = sample_of(&d->b, b, p->b);
-    enum tt_verdict v = d->options->rest ? TT_VERDICT_UNKNOWN : tt_compare(&x, &y);
+    enum tt_verdict v = d->options->rest ? TT_VERDICT_UNKNOWN : compare_means(&x, &y);
 
     if (v == TT_VERDICT_UNKNOWN)
         v = compare_samples(d, shown(&d->a, a, p->a), shown(&d->b, b, p->b));

@@ -42,6 +42,5 @@ struct tt_sample {
     uint64_t count;
     double sum, square;
 };
-enum tt_verdict tt_compare(const struct tt_sample *, const struct tt_sample *);
 
 #endif

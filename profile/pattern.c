@@ -354,8 +354,8 @@ static int matches_kind(const struct tt_pattern *p, uint32_t kind)
     return kind < TT_KINDS && matches_pair(p, "kind", tt_kind_word(kind));
 }
 
-int tt_pattern_matches_block(const struct tt_pattern *p, const struct tt_profile *profile,
-                             uint32_t block)
+static int matches_block(const struct tt_pattern *p, const struct tt_profile *profile,
+                         uint32_t block)
 {
     const struct tt_block_row *b = &profile->block[block];
     const char *name = tt_profile_string(profile, b->name);
@@ -418,6 +418,6 @@ unsigned char *tt_pattern_blocks(const struct tt_pattern *p,
     unsigned char *matches = calloc((size_t)profile->blocks + 1, 1);
 
     for (uint32_t i = 0; matches && i < profile->blocks; i++)
-        matches[i] = (unsigned char)tt_pattern_matches_block(p, profile, i);
+        matches[i] = (unsigned char)matches_block(p, profile, i);
     return matches;
 }

@@ -17,8 +17,6 @@ struct tt_pattern;
 struct tt_pattern *tt_pattern_new(const char *text, char *error, size_t size);
 void tt_pattern_free(struct tt_pattern *);
 int tt_pattern_matches(const struct tt_pattern *, const char *text);
-int tt_pattern_matches_block(const struct tt_pattern *, const struct tt_profile *,
-                             uint32_t block);
 int tt_pattern_matches_strand(const struct tt_pattern *, const struct tt_profile *,
                               uint32_t strand);
 /* Returns a byte for each block: does it match?  There is room for one more.  To be

@@ -398,7 +398,7 @@ uint32_t tt_evict_tree(struct tt_tree *t, struct tt_thread *thread)
     return gone;
 }
 
-uint32_t tt_evict(struct tt_thread *t)
+static uint32_t evict_some(struct tt_thread *t)
 {
     uint32_t pages = tt_strands_merge(t->recording);
 
@@ -407,5 +407,5 @@ uint32_t tt_evict(struct tt_thread *t)
 
 int tt_make_room(struct tt_thread *t)
 {
-    return t->tree.refused++ >= t->tree.patience && tt_evict(t) != 0;
+    return t->tree.refused++ >= t->tree.patience && evict_some(t) != 0;
 }

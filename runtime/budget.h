@@ -6,7 +6,6 @@
 #include "strand.h"
 
 /* Evicts cold contexts to make room.  Returns the number of cells freed. */
-uint32_t tt_evict(struct tt_thread *);
 uint32_t tt_evict_tree(struct tt_tree *, struct tt_thread *);
 
 /* Evicts contexts if enough pushes found no room; returns whether that freed cells. */

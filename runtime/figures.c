@@ -303,7 +303,7 @@ const struct tt_band *tt_picture_band(const struct tt_picture *p,
     return cell ? tt_picture_cell(p, cell) : NULL;
 }
 
-double tt_square_value(const struct tt_square *s)
+static double square_value(const struct tt_square *s)
 {
     return (double)s->high * 18446744073709551616.0 + (double)s->low;
 }
@@ -328,6 +328,6 @@ double tt_times_deviation(const struct tt_times *t)
 
     if (!t->count)
         return 0;
-    variance = (tt_square_value(&t->square) - (double)t->sum * (double)t->sum / n) / n;
+    variance = (square_value(&t->square) - (double)t->sum * (double)t->sum / n) / n;
     return variance > 0 ? square_root(variance) : 0;
 }

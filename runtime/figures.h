@@ -48,8 +48,7 @@ const struct tt_band *tt_picture_band(const struct tt_picture *,
                                       const struct tt_band *before);
 uint32_t tt_band_points(const struct tt_band *, int64_t out[TT_BAND_POINTS]);
 
-/* x², summed, as a floating figure; mean and population deviation of activations. */
-double tt_square_value(const struct tt_square *);
+/* The population deviation of activations. */
 double tt_times_deviation(const struct tt_times *);
 
 /* While a picture is read: checks bands, and the extensions of a cell. */

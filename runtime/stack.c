@@ -125,7 +125,8 @@ static int step_up(struct tt_thread *t)
     return 0;
 }
 
-struct tt_frame *tt_stack_next(struct tt_thread *t)
+/* Makes the frame after the top, with a new segment where needed; NULL without memory. */
+static struct tt_frame *next_frame(struct tt_thread *t)
 {
     if (t->self->top + 1 >= t->stack.end && step_up(t) != 0)
         return NULL;
@@ -380,7 +381,7 @@ static struct tt_frame *reserve_frame(struct tt_thread *t, void *slot, uintptr_t
     struct tt_frame *f;
 
     tt_stack_drop_left(t);
-    f = tt_stack_next(t);
+    f = next_frame(t);
     if (!f)
         return NULL;
     tt_frame_settle(&t->tree, f - 1);

@@ -87,8 +87,6 @@ void tt_stack_keep_blocks(struct tt_thread *, struct tt_fiber *);
 void tt_stack_walk(const struct tt_fiber *, struct tt_frame *top,
                    void (*each)(void *arg, struct tt_frame *), void *arg);
 
-/* Makes the frame after the top, with a new segment where needed; NULL without memory. */
-struct tt_frame *tt_stack_next(struct tt_thread *);
 void tt_stack_show(struct tt_thread *, struct tt_frame *);
 
 /* Takes the chain of hiders out of the count (change -1), or back into it (1). */

@@ -25,7 +25,8 @@ struct tt_kernel {
     struct tt_spot spot;
 };
 
-void tt_kernel_id(char id[64])
+/* The id of "[kernel]": that of this boot; "" if unknown. */
+static void kernel_id(char id[64])
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? 0 : read(fd, id, 63);
@@ -151,7 +152,7 @@ static int is_of_this_boot(const char *id)
 
     if (!*id)
         return 1;
-    tt_kernel_id(mine);
+    kernel_id(mine);
     if (strcmp(id, mine) == 0)
         return 1;
     build_id(mine);

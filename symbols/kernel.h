@@ -7,9 +7,6 @@
 
 struct tt_kernel;
 
-/* The id of "[kernel]": that of this boot; "" if unknown. */
-void tt_kernel_id(char id[64]);
-
 /* NULL: no memory.  If nothing can be read, it finds no names. */
 struct tt_kernel *tt_kernel_open(void);
 /* The same from a file like /proc/kallsyms. */

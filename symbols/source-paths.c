@@ -26,7 +26,7 @@ static size_t begin_of_last(const char *path, size_t end)
 }
 
 /* Writes each remaining part with a slash before it, except the first. */
-void tt_source_path_shorten(char *path)
+static void shorten_path(char *path)
 {
     const size_t root = *path == '/', end = strlen(path);
     size_t to = root;
@@ -59,7 +59,7 @@ static char *make(const char *folder, const char *raw)
     else if (asprintf(&name, "%s/%s", folder, raw) < 0)
         name = NULL;
     if (name)
-        tt_source_path_shorten(name);
+        shorten_path(name);
     return name;
 }
 

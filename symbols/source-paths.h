@@ -17,7 +17,4 @@ const char *tt_source_paths_get(struct tt_source_paths *, const char *folder,
                                 const char *raw);
 void tt_source_paths_fini(struct tt_source_paths *);
 
-/* "/usr/bin/../lib/./x.h" becomes "/usr/lib/x.h", in place. */
-void tt_source_path_shorten(char *path);
-
 #endif

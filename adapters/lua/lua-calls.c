@@ -109,7 +109,7 @@ static struct routine *make_routine(struct watch *w, lua_State *L)
 }
 
 /* A collected thread removes its routine. */
-struct routine *tt_lua_routine(struct watch *w, lua_State *L)
+static struct routine *routine_of(struct watch *w, lua_State *L)
 {
     struct routine *r;
 
@@ -136,7 +136,7 @@ struct routine *tt_lua_routine(struct watch *w, lua_State *L)
 static struct routine *switch_to(lua_State *L, const lua_Debug *ar, int *is_entered)
 {
     struct watch *w = tt_lua_watch_of(L);
-    struct routine *r = w ? tt_lua_routine(w, L) : NULL;
+    struct routine *r = w ? routine_of(w, L) : NULL;
 
     if (!r)
         return NULL;
@@ -299,7 +299,7 @@ void tt_lua_calls_begin(struct watch *w)
 void tt_lua_calls_end(struct watch *w)
 {
     lua_State *L = w->main;
-    struct routine *r = tt_lua_routine(w, L);
+    struct routine *r = routine_of(w, L);
 
     tt_fiber_switch(NULL);
     if (r)

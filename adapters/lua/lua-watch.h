@@ -138,7 +138,6 @@ static inline int tt_lua_may_resume(const struct watch *w, const void *key)
 /* lua-calls.c: every call and return, or line, as an event. */
 void tt_lua_calls_begin(struct watch *);
 void tt_lua_calls_end(struct watch *);
-struct routine *tt_lua_routine(struct watch *, lua_State *);
 
 /* lua-heap.c: the allocator. */
 void tt_lua_heap_begin(struct watch *);
