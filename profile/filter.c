@@ -340,7 +340,7 @@ static int is_excluded(const struct pass *f, const struct level *l)
     return 0;
 }
 
-/* 0, or -TT_ERR_STATE: nobody waits for it. */
+/* 0, or -TT_ERR_STATE: it was cancelled. */
 static int ask(const struct tt_query *q)
 {
     return !q->is_wanted || q->is_wanted(q->asker) ? 0 : -TT_ERR_STATE;

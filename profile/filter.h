@@ -10,7 +10,7 @@
 
 /* Applies a query's filters in order.  The result is a separate image, from the query's
  * memory, until tt_filter_close; or the profile itself, if nothing is filtered.
- * -TT_ERR_OPTION with q->error, -TT_ERR_MEMORY, or -TT_ERR_STATE if nobody waits for it any more;
+ * -TT_ERR_OPTION with q->error, -TT_ERR_MEMORY, or -TT_ERR_STATE if it was cancelled;
  * then there is nothing to close. */
 struct tt_filtered {
     const struct tt_profile *profile; /* what views look at */

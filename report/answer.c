@@ -247,7 +247,7 @@ static const char *reason_of(const struct tt_answers *a, const struct tt_query *
     if (error == -TT_ERR_OPTION)
         return q->error;
     if (error == -TT_ERR_STATE)
-        return "nobody waits for the answer";
+        return "the request was cancelled";
     if (error != -TT_ERR_FORMAT)
         return "no memory";
     return *a->profile->error || !a->before ? a->profile->error : a->before->error;
