@@ -18,7 +18,7 @@ const struct tt_flag tt_filter_flags[] = {
     {"prune", 0, TT_FILTER_KEY, "WHAT", NULL,
      "drop parts below 0.5%, 10ms, 1000, calls<9, or by name"},
     {"root", 0, TT_FILTER_KEY, "PATTERN", NULL,
-     "begin paths at matches; --collapse: fold recursion"},
+     "begin paths at matches; --collapse: each once on it"},
     {"collapse", 0, TT_FILTER_KEY, "PATTERN", NULL, NULL},
     {"strand", 0, TT_FILTER_KEY, "PATTERN", NULL,
      "keep only threads, processes or ranks that match"},

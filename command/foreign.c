@@ -158,6 +158,8 @@ static int read_foreign(struct tt_source *s, struct tt_builder *b, unsigned *fla
     tt_builder_fact(b, "format", TT_FACT_EACH, 1, format->name);
     *flags |= format->flags;
     error = format->read(s, b);
+    if (!error)
+        error = tt_source_failed(s);
     if (error)
         tt_complain("%s", s->error[0] ? s->error : tt_error_text(error));
     return error;

@@ -107,7 +107,11 @@ static void name_failure(const struct tt_ranks *r, char path[PATH])
     name_file(r, path, name);
 }
 
-static int exists(const char *path) { return access(path, F_OK) == 0; }
+/* What cannot be seen for another reason, as on a network's disk for a while, may be there. */
+static int exists(const char *path)
+{
+    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
 
 static int cannot(const char *path)
 {
@@ -207,7 +211,9 @@ static double limit(void)
     const char *words = getenv("TALLYTREE_MPI");
     const char *word = words ? strstr(words, "limit=") : NULL;
 
-    return now() + (word ? strtod(word + 6, NULL) : LIMIT);
+    const double seconds = word ? strtod(word + 6, NULL) : 0;
+
+    return now() + (seconds > 0 && seconds < 1e6 ? seconds : LIMIT);
 }
 
 static int random_number(char text[NUMBER + 1])
@@ -248,6 +254,17 @@ static int say_hello(const struct tt_ranks *r, const char mine[NUMBER + 1])
     return tt_file_write(path, mine, NUMBER) ? cannot(path) : 0;
 }
 
+/* The folder stays if other ranks have files there. */
+static void take_back_hello(const struct tt_ranks *r)
+{
+    char path[PATH], name[32];
+
+    (void)snprintf(name, sizeof name, "hello.%u", r->rank);
+    name_file(r, path, name);
+    (void)unlink(path);
+    (void)rmdir(r->folder);
+}
+
 /* Takes the key, if the list has this rank's number. */
 static int is_welcome(struct tt_ranks *r, const char mine[NUMBER + 1])
 {
@@ -274,6 +291,7 @@ static int be_welcome(struct tt_ranks *r)
         return -TT_ERR_FILE;
     while (!is_welcome(r, mine)) {
         if (now() > until) {
+            take_back_hello(r);
             tt_complain("merge: rank %u waits for rank 0 in %s; all ranks need the same "
                         "OUT, in a folder that they share",
                         r->rank, r->folder);
@@ -284,7 +302,7 @@ static int be_welcome(struct tt_ranks *r)
     return tt_ranks_put(r, "here", "", 0);
 }
 
-/* What rank 0 knows of the others. */
+/* The state of another rank, at rank 0. */
 struct guest {
     char number[NUMBER + 1]; /* "": it has said nothing */
     int is_here;
@@ -415,14 +433,16 @@ int tt_ranks_is_stopped(const struct tt_ranks *r)
     return exists(path) || has_failed(r);
 }
 
-void tt_ranks_fail(const struct tt_ranks *r, const char *why)
+void tt_ranks_fail(struct tt_ranks *r, const char *why)
 {
     char path[PATH], text[PATH_MAX + 400];
 
     (void)snprintf(text, sizeof text, "rank %u: %s", r->rank, why);
     name_failure(r, path);
-    if (tt_file_write(path, text, strlen(text)) != 0)
-        tt_complain("%s", text);
+    if (tt_file_write(path, text, strlen(text)) == 0)
+        return;
+    tt_complain("%s", text);
+    r->is_cut_off = 1;
 }
 
 int tt_ranks_failure(const struct tt_ranks *r)
@@ -464,13 +484,14 @@ int tt_ranks_wait(struct tt_ranks *r)
  * failed: rank 0 has to be ready before. */
 static int take_status(const struct tt_ranks *r)
 {
-    const double until = limit();
     struct patience patience = {0};
     char path[PATH], *text;
+    double until;
     int status;
 
     while (!has_ended(r))
         look_away(&patience);
+    until = limit();
     name_part(r, path, "end", 0);
     text = read_text(path);
     status = text ? atoi(text) : TT_EXIT_FAILED;
@@ -501,7 +522,7 @@ int tt_ranks_end(const struct tt_ranks *r, int status)
     char text[16];
 
     if (r->rank)
-        return take_status(r);
+        return r->is_cut_off ? TT_EXIT_FAILED : take_status(r);
     (void)snprintf(text, sizeof text, "%d", status);
     (void)tt_ranks_put(r, "end", text, strlen(text));
     see_off(r);

@@ -11,7 +11,8 @@ struct tt_ranks {
     unsigned round;       /* of the work, from 0 */
     const char *launcher; /* the variable that has the number of ranks */
     char folder[PATH_MAX];
-    char key[17]; /* of this job: the names of its files begin with it */
+    int is_cut_off; /* could not write that it has failed */
+    char key[17];   /* of this job: the names of its files begin with it */
 };
 
 /* Was this process started as one of several?  By the environment of Open MPI, of launchers that
@@ -32,7 +33,7 @@ int tt_ranks_get(const struct tt_ranks *, const char *name, unsigned of, void **
 void tt_ranks_stop(const struct tt_ranks *);
 int tt_ranks_is_stopped(const struct tt_ranks *);
 /* This rank has failed; rank 0 says why. */
-void tt_ranks_fail(const struct tt_ranks *, const char *why);
+void tt_ranks_fail(struct tt_ranks *, const char *why);
 /* Rank 0: complains of a rank that has failed, if there is one, and returns an error then. */
 int tt_ranks_failure(const struct tt_ranks *);
 

@@ -323,7 +323,7 @@ static int take_values(struct cali *x, const struct list *attr, const struct lis
         else if (c && c->kind == TT_CALIPER_THREAD)
             thread = tt_caliper_number(data->value[i]);
         else if (c && c->kind == TT_CALIPER_TIME)
-            error = tt_caliper_time(&x->shared, c, data->value[i]);
+            tt_caliper_time(&x->shared, c, data->value[i]);
     }
     if (!error && (rank != x->shared.rank || thread != x->shared.thread))
         error = tt_caliper_strand(&x->shared, rank, thread);

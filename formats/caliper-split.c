@@ -256,10 +256,10 @@ static void take_figures(struct split *x, struct tt_json *j, uint32_t context,
             c->figure = tt_caliper_column(&x->shared, text_at(x, c->name),
                                           text_at(x, c->unit));
         c->is_known = 1;
-        if (c->figure.kind == kind)
-            (void)(kind == TT_CALIPER_TIME
-                       ? tt_caliper_time(&x->shared, &c->figure, text)
-                       : tt_caliper_add(&x->shared, &c->figure, context, text));
+        if (c->figure.kind == kind && kind == TT_CALIPER_TIME)
+            tt_caliper_time(&x->shared, &c->figure, text);
+        else if (c->figure.kind == kind)
+            (void)tt_caliper_add(&x->shared, &c->figure, context, text);
     }
 }
 

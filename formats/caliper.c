@@ -199,24 +199,14 @@ static int add_inclusive(struct tt_caliper *x, uint32_t metric, uint32_t context
     return 0;
 }
 
-static int take_number(struct tt_caliper *x, struct tt_caliper_column *c,
-                       const char *value, int64_t *n)
-{
-    if (c->is_guess)
-        decide_unit(c, value);
-    if (!tt_decimal(value, c->shift, n))
-        return tt_source_fail(x->s, "'%.40s' is no number, or too large", value);
-    return *n < 0 ? tt_source_fail(x->s, "a figure is below 0") : 0;
-}
-
-int tt_caliper_time(struct tt_caliper *x, struct tt_caliper_column *c, const char *value)
+void tt_caliper_time(struct tt_caliper *x, struct tt_caliper_column *c, const char *value)
 {
     int64_t n;
-    int error = take_number(x, c, value, &n);
 
-    if (!error)
+    if (c->is_guess)
+        decide_unit(c, value);
+    if (tt_decimal(value, c->shift, &n) && n >= 0)
         x->time = (uint64_t)n;
-    return error;
 }
 
 int tt_caliper_add(struct tt_caliper *x, struct tt_caliper_column *c, uint32_t context,
@@ -224,10 +214,14 @@ int tt_caliper_add(struct tt_caliper *x, struct tt_caliper_column *c, uint32_t c
 {
     uint32_t parent;
     int64_t n;
-    int error = take_number(x, c, value, &n);
+    int error;
 
-    if (error)
-        return error;
+    if (c->is_guess)
+        decide_unit(c, value);
+    if (!tt_decimal(value, c->shift, &n))
+        return tt_source_fail(x->s, "'%.40s' is no number, or too large", value);
+    if (n < 0)
+        return tt_source_fail(x->s, "a figure is below 0");
     if (__builtin_add_overflow(c->total, (uint64_t)n, &c->total) || c->total > INT64_MAX)
         return tt_source_fail(x->s, TT_TOO_MUCH);
     if (!c->is_inclusive) {

@@ -53,7 +53,7 @@ uint32_t tt_caliper_context(struct tt_caliper *, uint32_t parent, const char *na
  * noted. */
 int tt_caliper_strand(struct tt_caliper *, uint32_t rank, uint32_t thread);
 /* The figures that follow are of this time, a value of such a column. */
-int tt_caliper_time(struct tt_caliper *, struct tt_caliper_column *, const char *value);
+void tt_caliper_time(struct tt_caliper *, struct tt_caliper_column *, const char *value);
 /* Adds a figure, given as text, to a context. */
 int tt_caliper_add(struct tt_caliper *, struct tt_caliper_column *, uint32_t context,
                    const char *value);

@@ -374,7 +374,8 @@ static void start(void)
 static void settle(const struct tt_caller *caller)
 {
     (void)caller;
-    tt_heap_settle();
+    if (tt_preload_is_here())
+        tt_heap_settle();
 }
 
 const struct tt_preload_collector tt_preload_collector = {

@@ -53,6 +53,7 @@ static void put_key(struct tt_text *key, const struct tt_query *q, int before)
     }
 }
 
+/* The kept profile of a key, or the one that has not been used for longest. */
 static struct tt_kept *find(struct tt_answers *a, const char *key)
 {
     struct tt_kept *oldest = &a->kept[0];
@@ -64,7 +65,6 @@ static struct tt_kept *find(struct tt_answers *a, const char *key)
         if (k->used < oldest->used)
             oldest = k;
     }
-    forget(a, oldest);
     return oldest;
 }
 
@@ -72,6 +72,7 @@ static struct tt_kept *find(struct tt_answers *a, const char *key)
 static int filter(struct tt_answers *a, struct tt_query *q, struct tt_profile *whole,
                   const struct tt_profile **p)
 {
+    struct tt_filtered filtered;
     struct tt_text key;
     struct tt_kept *k;
     int error = -TT_ERR_MEMORY;
@@ -82,16 +83,24 @@ static int filter(struct tt_answers *a, struct tt_query *q, struct tt_profile *w
     tt_text_init(&key, a->memory);
     put_key(&key, q, whole == a->before);
     k = find(a, tt_text_string(&key));
-    if (!k->key) {
+    if (!k->key || strcmp(k->key, tt_text_string(&key)) != 0) {
         size_t size = key.bytes.count + 1;
         char *copy = key.failed ? NULL : tt_memory_get(a->memory, size);
         if (!copy)
             goto fail_key;
-        error = tt_filter_apply(whole, q, &k->filtered);
+        error = tt_filter_apply(whole, q, &filtered);
+        if (error == -TT_ERR_MEMORY && k->key) { /* there is some in the oldest */
+            forget(a, k);
+            error = tt_filter_apply(whole, q, &filtered);
+        }
         if (error) {
             tt_memory_put(a->memory, copy);
             goto fail_key;
         }
+        forget(a, k);
+        k->filtered = filtered;
+        if (filtered.profile == &filtered.own)
+            k->filtered.profile = &k->filtered.own;
         memcpy(copy, tt_text_string(&key), size);
         k->key = copy;
         k->key_size = size;

@@ -16,7 +16,7 @@ first = chunk(events, symbols)
 second = chunk([of("jdk.ExecutionSample", n(1), b"\0" * 4, n(1), n(1)), of("other.Event", b"\0")], {**symbols, 2: utf8("other")})
 open(sys.argv[1] + "/small", "wb").write(first); open(sys.argv[1] + "/two", "wb").write(first + second)
 END
-PYTHONPATH="test" python3 "$dir/write.py" "$dir"
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="test" python3 "$dir/write.py" "$dir"
 park='com.é.A.sp😀n'
 small() {
     folds "[root] 1

@@ -177,7 +177,7 @@ text = "%gs..%gs" % (begin, end)
 for time, inside in (text, True), ("not:" + text, False):
     assert got(time) == wanted(inside), (time, got(time), wanted(inside))
 END
-PYTHONPATH="test" python3 "$dir/write.py" "$dir"
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="test" python3 "$dir/write.py" "$dir"
 for format in perf perf-bare perf.data cpuprofile chrome speedscope firefox firefox-deltas gecko \
     jfr jfr-wall nettrace simpleperf perfetto perfetto-streamed otlp otlp-values xctrace cali caliper; do
     for range in "1 1.8" "0.25 0.2505"; do

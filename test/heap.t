@@ -80,7 +80,7 @@ END
 at_once()
 {
     ${CC:-cc} -O1 -g -pthread -o "$tmp/ends" "$tmp/ends.c" &&
-        "$tallytree" record --heap --series none -o "$tmp/ends.tt" "$tmp/ends" &&
+        timeout -k 5 500 "$tallytree" record --heap --series none -o "$tmp/ends.tt" "$tmp/ends" &&
         figure ends peak && [ "$(figure ends peak)" -ge 10004000 ] && [ "$(figure ends peak)" -lt 10020000 ]
 }
 try "the peak has the last allocation before _exit" at_once

@@ -271,10 +271,10 @@ try "who waits in vain for the others says so" alone
 killed()
 {
     PMI_RANK=1 PMI_SIZE=2 "$tallytree" merge -o "$dir/some.tt" "$dir/folder" 2>/dev/null & local pid=$!
-    patiently test -e "$dir/.some.tt.ranks/hello.1"
+    patiently test -e "$dir/.some.tt.ranks/hello.1" || { kill -KILL $pid; return 1; }
     kill -KILL $pid
     wait $pid 2>/dev/null
-    echo 0123456789abcdef >"$dir/.some.tt.ranks/welcome"
+    echo 0123456789abcdef >"$dir/.some.tt.ranks/welcome" || return
     ranks 2 -o "$dir/some.tt" "$dir/folder"
     [ "$status" = 00 ] && "$tallytree" merge -o "$dir/one.tt" "$dir/folder" && cmp "$dir/one.tt" "$dir/some.tt" && leaves_nothing
 }

@@ -48,6 +48,11 @@ TEST(work_for_a_connection_that_is_gone_is_not_done)
     CHECK_INT(ask(&page, ends[0], query), 200); /* that was done before */
     CHECK_INT(ask(&page, -1, "view=flat&exclude=main"), 200);
     CHECK_INT(filters_kept(&page), 2);
+    CHECK_INT(ask(&page, -1, "view=flat&select=main"), 200);
+    CHECK_INT(filters_kept(&page), TT_ANSWERS_KEPT);
+    CHECK_INT(ask(&page, ends[0], "view=flat&select=gc"), 500);
+    CHECK_INT(filters_kept(&page), TT_ANSWERS_KEPT); /* none had to go */
+    CHECK_INT(ask(&page, ends[0], query), 200);
     close(ends[0]);
     tt_page_fini(&page);
     end(&m);

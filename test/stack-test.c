@@ -472,8 +472,10 @@ TEST(code_is_forgotten_where_something_else_is_mapped)
         char *copy = map_again(NULL, fd, at, function), *page = copy - (function & 4095);
         lost += !copy || !is_code_of(copy, function);
         tt_modules_replaced(page - 4096, 4096);
+        CHECK_INT(tt_modules_refresh(), 0);
         lost += !is_code_of(copy, function);
         tt_modules_replaced(page - 4096, 4097);
+        CHECK_INT(tt_modules_refresh(), 0);
         kept += is_known(copy);
         munmap(page, 4096);
     }

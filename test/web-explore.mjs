@@ -167,6 +167,12 @@ async function recursion() {
   is(page.complaints, [], "no complaint from the browser");
 }
 
+/* Waits for what requests make true, up to 30 s. */
+async function until(page, test) {
+  const end = Date.now() + 30000;
+  while (!test() && Date.now() < end) await page.evaluate(() => new Promise(requestAnimationFrame));
+}
+
 /* What is asked and then not wanted any more is cancelled: the server is held here. */
 async function superseded(page) {
   const held = [], gone = [];
@@ -176,12 +182,12 @@ async function superseded(page) {
   const ask = async (hash) => {
     const before = held.length;
     await page.evaluate((h) => (location.hash = h), hash);
-    while (held.length === before) await page.evaluate(() => new Promise(requestAnimationFrame));
+    await until(page, () => held.length > before);
   };
   await ask("#view=flat&exclude=f1&limit=100");
   await ask("#view=flat&exclude=f2&limit=100");
-  while (!gone.length) await page.evaluate(() => new Promise(requestAnimationFrame));
-  ok(gone.every((q) => q.includes("exclude=f1")), "a question that another one replaces is cancelled", gone.join(" "));
+  await until(page, () => gone.length > 0);
+  ok(gone.length > 0 && gone.every((q) => q.includes("exclude=f1")), "a question that another one replaces is cancelled", gone.join(" "));
   for (const route of held) if (route.request().url().includes("exclude=f2")) await route.continue();
   await page.unroute(/exclude=f1&|exclude=f2&/);
   await settled(page);

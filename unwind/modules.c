@@ -332,7 +332,6 @@ int tt_modules_have_again(void) { return atomic_load(&again_live) != 0; }
 void tt_modules_replaced(const void *at, size_t size)
 {
     const uint64_t start = (uintptr_t)at;
-    int is_changed = 0;
 
     for (struct again *a = again; a < again + AGAIN; a++) {
         uint32_t turn = atomic_load(&a->turn);
@@ -341,10 +340,7 @@ void tt_modules_replaced(const void *at, size_t size)
             !atomic_compare_exchange_strong(&a->turn, &turn, turn + STATE + 1 - LIVE))
             continue;
         atomic_fetch_sub(&again_live, 1);
-        is_changed = 1;
     }
-    if (is_changed)
-        (void)tt_modules_refresh();
 }
 
 /* If all places are taken, the code has no names there. */

@@ -53,7 +53,8 @@ int tt_modules_refresh(void);
 /* A part of a file was mapped by the program itself, as code.  If it is a loaded module,
  * its functions are at these addresses, too.  From any thread, but no handler. */
 void tt_modules_mapped(const void *at, size_t size, int fd, uint64_t offset);
-/* Something else was mapped there: to be called first, if any code is mapped again. */
+/* Something else was mapped there: to be called first, if any code is mapped again.  It is forgotten at
+ * the next refresh: not here, where an allocator may hold its locks. */
 void tt_modules_replaced(const void *at, size_t size);
 int tt_modules_have_again(void);
 

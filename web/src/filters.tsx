@@ -34,7 +34,7 @@ export function CollapseRecursion() {
   const isIt = (f: Filter) => f.kind === "collapse" && f.pattern === "*" && !f.off;
   const on = state.filters.some(isIt);
   return (
-    <button aria-pressed={on} title={filterWords.collapse.about} onClick={() => go(on ? withFilters(state, state.filters.filter((f) => !isIt(f))) : addFilter(state, "collapse", "*"))}>
+    <button aria-pressed={on} title="show each function once on a path" onClick={() => go(on ? withFilters(state, state.filters.filter((f) => !isIt(f))) : addFilter(state, "collapse", "*"))}>
       collapse recursion
     </button>
   );

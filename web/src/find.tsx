@@ -57,6 +57,7 @@ const actions: [FilterKind, string][] = [
   ["fold", "merge"],
   ["centre", "charge to"],
   ["root", "begin at"],
+  ["collapse", "collapse"],
 ];
 
 function Actions({ pattern, of }: { pattern: string; of: string }) {

@@ -11,7 +11,7 @@ const keys: [string, string][] = [
   ["Enter", "opens a frame or a name"],
   ["Backspace", "one level out of a frame"],
   ["Ctrl + wheel, + and -", "zoom in and out of a flame graph; drag, or Shift+← and Shift+→, moves it; 0 shows all"],
-  ["m", "the menu of a frame or a name: open, only, hide, merge, charge to, cut, begin at"],
+  ["m", "the menu of a frame or a name: open, only, hide, merge, charge to, cut, begin at, collapse"],
   ["l", "on the page of a function: its lines and instructions"],
   ["t", "the strip of time: arrows move the range, with Shift they resize it, + and - zoom, c compares it with the rest, Escape clears it"],
   ["+ - Shift+← Shift+→ Space", "on the flame chart of page Time: zoom, move the time, select the time of the box"],

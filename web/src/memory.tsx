@@ -95,20 +95,27 @@ const known = new RegExp(
 );
 
 const MERGED = 8; // names in one filter
+const LONGEST = 900; // characters of its pattern: the engine takes 1000
+
+// The first names that fit into one pattern.
+function fitting(names: string[]): string[] {
+  let length = 0;
+  return names.slice(0, MERGED).filter((n, i) => (length += new TextEncoder().encode(literally(n)).length + 1) <= LONGEST || i === 0);
+}
 
 // Offers to merge functions into their callers: known wrappers, and else one through which most is
 // allocated.
 function Wrapper({ table }: { table: Table }) {
   const shell = useShell();
   const entries = table.rows.filter((r) => r.role === "entry");
-  const names = [...new Set(entries.map((r) => blockOf(table, r).name))].filter((n) => known.test(n)).slice(0, MERGED);
+  const names = fitting([...new Set(entries.map((r) => blockOf(table, r).name))].filter((n) => known.test(n)));
   const merge = (pattern: string) => () => shell.go(addFilter(shell.state, "fold", pattern));
   if (names.length) {
     const one = names.length === 1;
     return (
       <p class="wrapper">
         {`${names.slice(0, 3).map((n) => brief(n)).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""} ${one ? "allocates for its" : "allocate for their"} callers. `}
-        <button onClick={merge(one ? exactly(names[0]!) : `/^(${names.map(literally).join("|")})$/`)}>{one ? "merge it into them" : "merge them into these"}</button>
+        <button onClick={merge(one ? exactly(names[0]!) : `/^(${names.map(literally).join("|")})$/`)}>{one ? "merge it into its callers" : "merge them into their callers"}</button>
       </p>
     );
   }

@@ -170,8 +170,9 @@ class Module implements Engine {
     this.e.free(embedded);
     if (error) throw new Error(this.text(error));
   }
-  async query(query: string) {
+  async query(query: string, signal?: AbortSignal) {
     await new Promise((resolve) => setTimeout(resolve)); // lets the browser draw first
+    signal?.throwIfAborted();
     const at = this.put(new TextEncoder().encode(query + "\0"));
     const answer = this.text(this.e.ask(at));
     this.e.free(at);
@@ -263,7 +264,7 @@ function checked<T>(reply: unknown): T {
 const KEPT = 40;
 interface Kept {
   answer: Promise<Table>;
-  askers: number; // that still want it
+  askers: number; // that remain
   stop: AbortController;
 }
 const kept = new Map<string, Kept>();
