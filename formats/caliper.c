@@ -125,9 +125,9 @@ struct tt_caliper_column tt_caliper_column(struct tt_caliper *x, const char *nam
     int is_new;
 
     if (is_moment(name)) {
-        c.kind = TT_CALIPER_TIME;
         c.shift = time_shift(name, unit, &c.is_guess);
-        return c.shift < 0 ? (struct tt_caliper_column){0} : c;
+        c.kind = c.shift < 0 ? TT_CALIPER_NONE : TT_CALIPER_TIME;
+        return c;
     }
     if (tt_caliper_whose(name) || !adds_up(name) || strchr(unit, '%'))
         return (struct tt_caliper_column){.kind = tt_caliper_whose(name)};
