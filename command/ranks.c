@@ -107,11 +107,7 @@ static void name_failure(const struct tt_ranks *r, char path[PATH])
     name_file(r, path, name);
 }
 
-/* What cannot be seen for another reason, as on a network's disk for a while, may be there. */
-static int exists(const char *path)
-{
-    return access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
-}
+static int exists(const char *path) { return access(path, F_OK) == 0; }
 
 static int cannot(const char *path)
 {
@@ -166,7 +162,7 @@ static int has_ended(const struct tt_ranks *r)
     char path[PATH];
 
     name_part(r, path, "end", 0);
-    return exists(path) || !exists(r->folder);
+    return exists(path) || (!exists(r->folder) && errno == ENOENT);
 }
 
 static int has_failed(const struct tt_ranks *r)
@@ -210,7 +206,6 @@ static double limit(void)
 {
     const char *words = getenv("TALLYTREE_MPI");
     const char *word = words ? strstr(words, "limit=") : NULL;
-
     const double seconds = word ? strtod(word + 6, NULL) : 0;
 
     return now() + (seconds > 0 && seconds < 1e6 ? seconds : LIMIT);

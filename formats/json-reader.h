@@ -8,7 +8,7 @@
  *          else
  *              tt_json_skip(j);
  *
- * The source keeps the first error, whoever has noted it.  After it nothing is read: there
+ * The source keeps the first error.  After it nothing is read: there
  * are no more keys and items, values have no kind, and numbers are 0.  So a reader looks
  * for errors (tt_json_failed) only before it uses what may be missing. */
 #ifndef TT_JSON_READER_H

@@ -338,7 +338,7 @@ static int is_patient(void *arg)
     return p->left-- > 0;
 }
 
-/* A filter of `query` for somebody who waits for so many questions; how many there were. */
+/* Filters by `query`, and cancels after so many questions; returns their number. */
 static long stop_after(const struct tt_profile *p, const char *query, long questions,
                        int *error)
 {

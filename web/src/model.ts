@@ -302,7 +302,7 @@ function keep(query: string): Kept {
   return entry;
 }
 
-// Its answer, and what to call when it is not wanted any more: if nobody else asks the same, the
+// The answer, and a function that cancels it. If no other part of the page asks the same, the
 // engine stops working at it.
 export function askFor(query: string): [Promise<Table>, () => void] {
   const entry = keep(query);
