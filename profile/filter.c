@@ -10,7 +10,8 @@
  *                                      root=list         list → gc
  *
  * What collapses recursion is the last one of its walk: what is below continues at another
- * context of the path (`same`).
+ * context of the path (`same`).  `kept` has the path without what was collapsed, and `last`
+ * where a block was put there last, so a search takes one step, however deep the path is.
  *
  * The walk gives each context its place in a builder, which then moves all figures there.
  * Only a prune by size uses figures: it begins a separate walk, over the result of the
@@ -48,9 +49,9 @@ struct level {       /* a context that is open, or a push that was dropped */
     uint32_t inside; /* of each stage: is a match at it, or above? */
     uint32_t folded; /* of each stage: is it a block that was spliced out? */
     uint32_t same; /* depth of the level whose context it has become; TT_NONE: its own */
-    uint32_t
-        near; /* depth of the nearest collapsible one on its path, itself or above, */
-    uint32_t next; /* and of the next one above; TT_NONE: none */
+    uint32_t rank; /* how many collapsible ones are on its path, itself included */
+    int is_kept;   /* it is one of them, in place of: */
+    uint32_t kept_before, last_before;
     int wanted;
 };
 
@@ -67,6 +68,9 @@ struct pass {
     uint32_t *block;              /* the builder's, of each block and of "[pruned]" */
     int is_plain;                 /* what is left of a path is the path itself */
     struct level *level;          /* by depth */
+    uint32_t open;                /* levels of the path that the walk is at */
+    uint32_t *kept; /* of what collapses, depths: of the collapsible ones on the path */
+    uint32_t *last; /* of each block, in the last level that put it there; TT_NONE */
     uint32_t *context, *drop, arc;
     unsigned char *muted;
 };
@@ -108,23 +112,48 @@ static void read_one(const struct stage *s, uint32_t bit, uint32_t pruned, int i
     }
 }
 
-/* Finds the block of a level on the path that it has now, where each that matches is once: a search
- * over different blocks, however deep the recursion is. */
-static void collapse(const struct pass *f, uint32_t depth, struct level *l)
+static int collapses(const struct pass *f, const struct level *l)
 {
-    const struct stage *s = &f->stage[f->stages - 1];
-    uint32_t i = l->near;
+    const struct stage *s = f->stages ? &f->stage[f->stages - 1] : NULL;
 
-    if (s->kind != TT_FILTER_COLLAPSE || l->block == TT_NONE || !s->match[l->block])
+    return s && s->kind == TT_FILTER_COLLAPSE && l->block != TT_NONE &&
+           s->match[l->block];
+}
+
+/* Finds the block of a level on the path above it, where each that collapses is once.  If its last
+ * level has been cut off from that path, no other is on it: that one would have been continued. */
+static int find_same(const struct pass *f, struct level *l)
+{
+    const uint32_t i = f->last[l->block], rank = i == TT_NONE ? 0 : f->level[i].rank - 1;
+
+    if (i == TT_NONE || rank >= l->rank || f->kept[rank] != i)
+        return 0;
+    l->same = i;
+    l->rank = rank + 1;
+    return 1;
+}
+
+static void collapse(struct pass *f, uint32_t depth, struct level *l)
+{
+    if (!collapses(f, l) || find_same(f, l))
         return;
-    while (i != TT_NONE && f->level[i].block != l->block)
-        i = f->level[i].next;
-    if (i != TT_NONE) {
-        l->same = l->near = i;
-        return;
+    l->is_kept = 1;
+    l->kept_before = f->kept[l->rank];
+    l->last_before = f->last[l->block];
+    f->kept[l->rank++] = depth;
+    f->last[l->block] = depth;
+}
+
+/* The walk leaves the levels from a depth on, the deepest first. */
+static void leave_levels(struct pass *f, uint32_t depth)
+{
+    for (; f->open > depth; f->open--) {
+        const struct level *l = &f->level[f->open - 1];
+        if (l->is_kept) {
+            f->kept[l->rank - 1] = l->kept_before;
+            f->last[l->block] = l->last_before;
+        }
     }
-    l->next = l->near;
-    l->near = depth;
 }
 
 static struct level read_block(const struct pass *f, const struct level *above,
@@ -133,6 +162,7 @@ static struct level read_block(const struct pass *f, const struct level *above,
     struct level l = *above;
 
     l.node = l.same = TT_NONE;
+    l.is_kept = 0;
     l.block = block == TT_BUILDER_ROOT ? TT_NONE : block;
     l.wanted = 1;
     for (uint32_t i = 0; i < f->stages; i++)
@@ -173,9 +203,7 @@ static uint32_t place_drop(struct pass *f, uint32_t depth, uint32_t block)
     if (!l.wanted || l.folded)
         return TT_NONE;
     from = node_at(f, depth);
-    if (f->stages)
-        collapse(f, depth + 1, &l);
-    if (l.same != TT_NONE)
+    if (collapses(f, &l) && find_same(f, &l))
         return tt_builder_arc(f->b, from, f->level[l.same].node, f->block[block]) |
                TT_ARC_ROW;
     if (l.block == block)
@@ -195,14 +223,15 @@ static int is_used(const struct pass *f, uint32_t context)
 
 static int place_context(struct pass *f, const struct tt_walk *w)
 {
-    static const struct level top = {.near = TT_NONE, .next = TT_NONE};
+    static const struct level top;
     const struct tt_profile *p = f->p;
     const uint32_t c = w->context;
     struct level *l = &f->level[w->depth];
 
+    leave_levels(f, w->depth);
     *l = read_block(f, w->depth ? l - 1 : &top, tt_block_of(p, c), is_small(f, c));
-    if (f->stages)
-        collapse(f, w->depth, l);
+    collapse(f, w->depth, l);
+    f->open = w->depth + 1;
     if (w->depth == 0)
         l->node = TT_BUILDER_ROOT;
     if (l->wanted && is_used(f, c)) {
@@ -287,9 +316,20 @@ static int is_plain(const struct pass *f)
            !has_stage(f, TT_FILTER_ROOT) && !has_stage(f, TT_FILTER_COLLAPSE);
 }
 
-static size_t levels_size(const struct pass *f)
+static size_t levels_of(const struct pass *f) { return (size_t)f->p->depth + 1; }
+
+static int allocate_collapsing(struct pass *f)
 {
-    return ((size_t)f->p->depth + 1) * sizeof *f->level;
+    const size_t blocks = (size_t)f->p->blocks + 1;
+
+    if (!has_stage(f, TT_FILTER_COLLAPSE))
+        return 0;
+    f->kept = tt_memory_get(f->q->memory, levels_of(f) * sizeof *f->kept);
+    f->last = tt_memory_get(f->q->memory, blocks * sizeof *f->last);
+    if (!f->kept || !f->last)
+        return -TT_ERR_MEMORY;
+    memset(f->last, 0xff, blocks * sizeof *f->last);
+    return 0;
 }
 
 static int allocate(struct pass *f)
@@ -302,12 +342,13 @@ static int allocate(struct pass *f)
     if (f->b)
         tt_builder_expect(f->b, f->is_plain ? n : 0);
     f->block = tt_memory_get(m, ((size_t)f->p->blocks + 1) * sizeof *f->block);
-    f->level = tt_memory_get(m, levels_size(f));
+    f->level = tt_memory_get(m, levels_of(f) * sizeof *f->level);
     f->context = tt_memory_get(m, n * sizeof *f->context);
     f->drop = tt_memory_get(m, arcs * sizeof *f->drop);
     if (has_stage(f, TT_FILTER_FOLD) && !(f->muted = tt_memory_get(m, n)))
         return -TT_ERR_MEMORY;
-    if (!f->b || !f->block || !f->level || !f->context || !f->drop || find_used(f) != 0)
+    if (!f->b || !f->block || !f->level || !f->context || !f->drop || find_used(f) != 0 ||
+        allocate_collapsing(f) != 0)
         return -TT_ERR_MEMORY;
     memset(f->context, 0xff, n * sizeof *f->context);
     memset(f->drop, 0xff, arcs * sizeof *f->drop);
@@ -322,6 +363,8 @@ static void release(struct pass *f)
         free(f->stage[i].match);
     tt_memory_put(m, f->used);
     tt_memory_put(m, f->muted);
+    tt_memory_put(m, f->last);
+    tt_memory_put(m, f->kept);
     tt_memory_put(m, f->drop);
     tt_memory_put(m, f->context);
     tt_memory_put(m, f->level);
