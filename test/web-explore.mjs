@@ -279,6 +279,12 @@ await run(async () => {
   await settled(page);
   await page.waitForFunction((y) => window.scrollY === y, was);
   ok(was > 500, "going back leads to where it was left");
+  await page.locator('main a[data-block="f58"]').focus();
+  await page.keyboard.press("Enter");
+  await settled(page);
+  await page.goBack();
+  await page.waitForFunction(() => document.activeElement.dataset.block === "f58");
+  ok(true, "and to the name that had the focus");
   const first = await view(file, "#view=flat");
   await first.keyboard.press("u");
   await settled(first);
@@ -325,6 +331,37 @@ await run(async () => {
   await page.keyboard.press("ArrowRight");
   await page.waitForFunction(() => location.hash.includes("at="));
   ok(true, "where one looks is in the address");
+  // The scale and the middle of the picture, whatever the size of the window.
+  const seen = () =>
+    page.$eval(".graph svg", (e) => {
+      const { a, e: left, f: top } = e.getScreenCTM(), box = e.getBoundingClientRect();
+      return [a, (box.left + box.width / 2 - left) / a, (box.top + box.height / 2 - top) / a].map((n) => Math.round(n * 10) / 10);
+    });
+  const resized = async (width, height) => {
+    await page.setViewportSize({ width, height });
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+    return seen();
+  };
+  const window_ = page.viewportSize();
+  const looked = await seen();
+  is(await resized(900, 500), looked, "a smaller window has the same middle in the same scale");
+  is(await resized(window_.width, window_.height), looked, "and the window as it was");
+  await page.reload();
+  await settled(page);
+  await page.waitForFunction(() => document.querySelector(".graph .box text"));
+  is(await seen(), looked, "so has the page that is opened again");
+  await page.click("button:text-is('whole')");
+  for (const [width, height] of [[900, 500], [window_.width, window_.height]]) {
+    await resized(width, height);
+    await page.waitForFunction(() => {
+      const svg = document.querySelector(".graph svg").getBoundingClientRect();
+      return [...document.querySelectorAll(".graph .box")].every((b) => {
+        const box = b.getBoundingClientRect();
+        return box.left >= svg.left && box.right <= svg.right && box.top >= svg.top && box.bottom <= svg.bottom;
+      });
+    });
+    ok(true, `all of it is in a window of ${width} by ${height}`);
+  }
 
   /* Tables. */
   await to(page, "#view=tree");
@@ -356,6 +393,23 @@ await run(async () => {
   await settled(page);
   await page.focus('main [data-block="f7"]');
   await page.keyboard.press("m");
+  await page.keyboard.press("/");
+  await page.keyboard.type("mer all");
+  is(await page.$$eval(".menu [role=menuitem]", (e) => e.map((x) => x.textContent)), ["h charge to it: merge all others", "k merge all of prog"], "a search in the menu shows what has words that begin so");
+  await page.keyboard.type("xyz");
+  is(await page.$$eval(".menu [role=menuitem]", (e) => e.length), 0, "or nothing");
+  await page.keyboard.press("Escape");
+  await page.focus('main [data-block="f7"]');
+  await page.keyboard.press("m");
+  await page.keyboard.press("/");
+  await page.keyboard.type("open path");
+  await page.keyboard.press("Enter");
+  await settled(page);
+  is(word(page, "view"), "flame", "Enter does the first of them");
+  await page.goBack();
+  await settled(page);
+  await page.focus('main [data-block="f7"]');
+  await page.keyboard.press("m");
   await page.keyboard.press("z");
   await settled(page);
   const f7 = report(file, "tree", "--limit=200").find((r) => r.name === "f7");
@@ -378,6 +432,11 @@ await run(async () => {
   await page.click(".beside label:has-text('calls') input");
   await settled(page);
   is(word(page, "beside"), "words,calls", "and a third one");
+  await to(page, "#view=callers&as=table&beside=words");
+  await page.click("text=open all");
+  const inverted = report(file, "callers", "--metric=ticks,words", "--limit=200").filter((r) => r.role === "entry");
+  const callers = (await cells(page, "Each function, and below it its callers")).filter((r) => r.role === "entry");
+  is(callers.map((r) => [r.name, ...r.figures.map(digits).filter((_, i) => i !== 4)]).slice(0, 5), inverted.map((r) => [r.name, ...Object.keys(r).filter((k) => /(self|inclusive)/.test(k) && r[k] !== null).map((k) => String(r[k]).replace(/[^0-9]/g, ""))]).slice(0, 5), "the callers have both, too");
   await to(page, "#view=tree&beside=words");
   ok((await page.$$eval("th", (e) => e.map((x) => x.textContent.trim()))).includes("words"), "the tree has them, too");
   await shoot(page, "several");

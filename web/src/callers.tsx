@@ -3,6 +3,8 @@
 import { useMemo } from "preact/hooks";
 import { CollapseRecursion } from "./filters";
 import { finest, Flame, FRAMES, layOut } from "./flame";
+import { Beside } from "./frame";
+import { useMetrics } from "./functions";
 import { addressOf, blockOf, withoutIdentity } from "./names";
 import { Answer, More, rowsOf } from "./parts";
 import { useShell, useTable } from "./shell";
@@ -24,14 +26,14 @@ function OfOne() {
 export function CallersTablePage() {
   const { state } = useShell();
   const { limit, threshold } = rowsOf(state, 200);
-  const asked = useTable(query(state, "callers", { block: state.words.block ?? "", limit, threshold }));
+  const asked = useTable(query(state, "callers", { block: state.words.block ?? "", limit, threshold, metric: useMetrics() }));
   return (
     <section>
       <OfOne />
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption="Each function, and below it its callers" tools={<CollapseRecursion />} tree />
+            <Figures table={table} caption="Each function, and below it its callers" tools={<><CollapseRecursion /><Beside /></>} tree />
             <More table={table} limit={limit} />
           </>
         )}

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // graph.tsx - the call graph, drawn: blocks as boxes, calls as arrows as wide as their cost.
 import dagre from "@dagrejs/dagre";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, share, shorten } from "./format";
 import type { Row, Table } from "./model";
 import { addressOf, blockOf, labelOf, type Block } from "./names";
 import { Answer, Choice } from "./parts";
-import { save, useShell, useTable } from "./shell";
+import { save, useShell, useSize, useTable } from "./shell";
 import { parse, query, replace, withView, withWords } from "./state";
 
 interface Box {
@@ -127,67 +127,79 @@ export function GraphPage() {
 }
 
 interface View {
-  x: number;
+  x: number; // its middle
   y: number;
-  zoom: number; // 1: the whole picture
+  scale: number; // pixels of a unit
+}
+interface Size {
+  width: number;
+  height: number;
 }
 
 const LEAST = 0.9; // pixels of a unit: letters of 11 pixels
 const LARGEST = 1.4; // a few boxes are not as large as the window
+const WHOLE = "whole"; // in the address: all of it, whatever the size of the window
 
-function viewOf(text: string | undefined): View | null {
-  const [zoom, x, y] = (text ?? "").split(",").map(Number);
-  return zoom && zoom > 0 && Number.isFinite(x) && Number.isFinite(y) ? { zoom, x: x!, y: y! } : null;
+// Nothing that is in the address depends on the size of the window.
+const textOf = (v: View) => `${v.scale.toFixed(3)},${v.x.toFixed(1)},${v.y.toFixed(1)}`;
+
+function viewOf(text: string): View | null {
+  const [scale, x, y] = text.split(",").map(Number);
+  return scale && scale > 0 && Number.isFinite(x) && Number.isFinite(y) ? { scale, x: x!, y: y! } : null;
 }
 
-function readable(drawing: Drawing, box: DOMRect, table: Table): View {
-  const whole = Math.min(box.width / drawing.width, box.height / drawing.height);
-  const zoom = Math.min(Math.max(1, LEAST / whole), LARGEST / whole);
-  if (zoom <= 1) return { x: (drawing.width * (1 - 1 / zoom)) / 2, y: (drawing.height * (1 - 1 / zoom)) / 2, zoom };
+const fitOf = (drawing: Size, size: Size) => Math.min(size.width / Math.max(drawing.width, 1), size.height / Math.max(drawing.height, 1));
+
+const whole = (drawing: Size, size: Size): View => ({ scale: fitOf(drawing, size), x: drawing.width / 2, y: drawing.height / 2 });
+
+function readable(drawing: Drawing, size: Size, table: Table): View {
+  const fit = fitOf(drawing, size);
+  const scale = Math.min(Math.max(fit, LEAST), LARGEST);
+  if (scale <= fit || !drawing.boxes.length) return { ...whole(drawing, size), scale };
   const most = drawing.boxes.reduce((a, b) => ((table.number(b.row, "self") ?? 0) > (table.number(a.row, "self") ?? 0) ? b : a));
-  return { zoom, x: most.x - drawing.width / zoom / 2, y: most.y - drawing.height / zoom / 2 };
+  return { scale, x: most.x, y: most.y };
 }
 
 function Picture({ table }: { table: Table }) {
   const shell = useShell();
   const drawing = useMemo(() => layOut(table), [table]);
-  const svg = useRef<SVGSVGElement>(null);
-  const [view, setView] = useState<View>({ x: 0, y: 0, zoom: 1 });
-  // The last position, or so large that it can be read, around the largest cost.
-  useLayoutEffect(() => {
-    if (svg.current && drawing.boxes.length) setView(viewOf(shell.state.words.at) ?? readable(drawing, svg.current.getBoundingClientRect(), table));
-  }, [drawing.width, drawing.height]);
-  const look = (to: (v: View) => View) => {
-    setView((v) => {
-      const next = to(v);
-      clearTimeout(kept.current);
-      kept.current = window.setTimeout(() => replace(withWords(parse(location.hash), { at: [next.zoom, next.x, next.y].map((n) => n.toFixed(2)).join(",") })), 300);
-      return next;
-    });
-  };
+  const [svg, setSvg] = useState<SVGSVGElement | null>(null);
+  const size = useSize(svg);
+  const at = shell.state.words.at ?? "";
+  const [moved, setMoved] = useState<View | null>(null); // until the address has it
+  useEffect(() => setMoved(null), [at, drawing]);
+  // Where it was moved to; or so large that it can be read, around the largest cost.
+  const view = !size.width ? { scale: 1, x: 0, y: 0 } : (moved ?? (at === WHOLE ? whole(drawing, size) : (viewOf(at) ?? readable(drawing, size, table))));
+  const latest = useRef(view);
+  latest.current = view;
   const kept = useRef(0);
   useEffect(() => () => clearTimeout(kept.current), []);
+  const look = (to: View) => {
+    latest.current = to; // there may be another movement before it is drawn
+    setMoved(to);
+    clearTimeout(kept.current);
+    kept.current = window.setTimeout(() => replace(withWords(parse(location.hash), { at: textOf(to) })), 300);
+  };
   const drag = useRef<{ x: number; y: number } | null>(null);
   const dragged = useRef(false); // then its end opens nothing
-  const width = drawing.width / view.zoom;
-  const height = drawing.height / view.zoom;
-  // The picture is as large as fits both ways, and centred.
-  const scaleOf = (box: DOMRect) => Math.max(width / box.width, height / box.height);
+  const width = size.width / view.scale;
+  const height = size.height / view.scale;
 
-  const zoom = (by: number, cx = 0.5, cy = 0.5) =>
-    look((v) => {
-      const next = Math.max(Math.min(0.5, v.zoom), Math.min(40, v.zoom * by));
-      const w = drawing.width / v.zoom;
-      const h = drawing.height / v.zoom;
-      return { zoom: next, x: v.x + (w - drawing.width / next) * cx, y: v.y + (h - drawing.height / next) * cy };
-    });
-  const move = (dx: number, dy: number) => look((v) => ({ ...v, x: v.x + dx, y: v.y + dy }));
+  // Around a place of the window, from 0 to 1.
+  const zoom = (by: number, cx = 0.5, cy = 0.5) => {
+    const v = latest.current;
+    const fit = fitOf(drawing, size);
+    const scale = Math.max(Math.min(fit / 2, v.scale), Math.min(Math.max(40 * fit, v.scale), v.scale * by));
+    const moves = 1 / v.scale - 1 / scale;
+    look({ scale, x: v.x + size.width * (cx - 0.5) * moves, y: v.y + size.height * (cy - 0.5) * moves });
+  };
+  const move = (dx: number, dy: number) => look({ ...latest.current, x: latest.current.x + dx, y: latest.current.y + dy });
 
-  // If the picture is enlarged, it moves to the hit.
+  // If not all of the picture is in sight, it moves to the hit.
   useEffect(() => {
     const hit = shell.hit?.element;
-    const box = drawing.boxes[[...(svg.current?.querySelectorAll(".box") ?? [])].indexOf(hit as SVGElement)];
-    if (box) setView((v) => (v.zoom > 1 ? { ...v, x: box.x - drawing.width / v.zoom / 2, y: box.y - drawing.height / v.zoom / 2 } : v));
+    const box = drawing.boxes[[...(svg?.querySelectorAll(".box") ?? [])].indexOf(hit as SVGElement)];
+    if (box && latest.current.scale > fitOf(drawing, size)) setMoved({ ...latest.current, x: box.x, y: box.y });
   }, [shell.hit, drawing]);
 
   function onKey(e: KeyboardEvent) {
@@ -205,7 +217,7 @@ function Picture({ table }: { table: Table }) {
   }
 
   function copyOf(): string {
-    const copy = svg.current!.cloneNode(true) as SVGSVGElement;
+    const copy = svg!.cloneNode(true) as SVGSVGElement;
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     copy.setAttribute("viewBox", `0 0 ${drawing.width} ${drawing.height}`);
     copy.setAttribute("width", String(drawing.width));
@@ -239,17 +251,16 @@ function Picture({ table }: { table: Table }) {
   return (
     <figure class="graph">
       <svg
-        ref={svg}
+        ref={setSvg}
         tabindex={0}
         role="group"
         aria-label="Call graph. Plus and minus zoom, arrow keys move."
-        viewBox={`${view.x} ${view.y} ${Math.max(width, 1)} ${Math.max(height, 1)}`}
+        viewBox={`${view.x - width / 2} ${view.y - height / 2} ${Math.max(width, 1)} ${Math.max(height, 1)}`}
         onKeyDown={onKey}
         onWheel={(e) => {
           const r = e.currentTarget.getBoundingClientRect();
-          const at = (pixels: number, size: number) => 0.5 + (pixels * scaleOf(r)) / size; // from the middle
           e.preventDefault();
-          zoom(e.deltaY < 0 ? 1.15 : 1 / 1.15, at(e.clientX - r.left - r.width / 2, width), at(e.clientY - r.top - r.height / 2, height));
+          zoom(e.deltaY < 0 ? 1.15 : 1 / 1.15, (e.clientX - r.left) / r.width, (e.clientY - r.top) / r.height);
         }}
         onPointerDown={(e) => {
           drag.current = { x: e.clientX, y: e.clientY };
@@ -260,8 +271,7 @@ function Picture({ table }: { table: Table }) {
           const dx = drag.current.x - e.clientX;
           const dy = drag.current.y - e.clientY;
           if (!dragged.current && Math.hypot(dx, dy) < 4) return;
-          const scale = scaleOf(e.currentTarget.getBoundingClientRect());
-          move(dx * scale, dy * scale);
+          move(dx / view.scale, dy / view.scale);
           drag.current = { x: e.clientX, y: e.clientY };
           dragged.current = true;
         }}
@@ -330,7 +340,7 @@ function Picture({ table }: { table: Table }) {
         <figcaption title={drawing.left.join("\n")}>{`${drawing.boxes.length} functions, ${drawing.arrows.length} calls${drawing.left.length ? `; left out: ${drawing.left.length} that all is in` : ""}. Each box has its self of its total share; an arrow is as wide as what its calls cost.`}</figcaption>
         <button aria-label="larger" onClick={() => zoom(1.3)}>+</button>
         <button aria-label="smaller" onClick={() => zoom(1 / 1.3)}>−</button>
-        <button onClick={() => look(() => ({ x: 0, y: 0, zoom: 1 }))}>whole</button>
+        <button onClick={() => shell.go(withWords(shell.state, { at: WHOLE }))}>whole</button>
         <button onClick={() => save("graph.svg", new Blob([copyOf()], { type: "image/svg+xml" }))}>save SVG</button>
         <button onClick={savePng}>save PNG</button>
       </div>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // menu.tsx - the actions on a block, wherever its name is shown.
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { addressOf, brief, labelOf } from "./names";
 import { hasAddresses } from "./model";
 import { useShell, useTable, type MenuAt } from "./shell";
@@ -13,7 +13,7 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
   const shell = useShell();
   const { state } = shell;
   const pattern = addressOf(at.block);
-  const list = useRef<HTMLDivElement>(null);
+  const list = useRef<HTMLElement>(null);
   const filter = (kind: FilterKind, what: string) => () => shell.go(addFilter(state, kind, what));
   const { module } = at.block;
   const { table: header } = useTable("view=header");
@@ -31,11 +31,21 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
     ...(module
       ? ([
           ["m", `only ${module}`, filter("select", ofModule(module))],
+          ["d", `hide all of ${module}`, filter("exclude", ofModule(module))],
           ["k", `merge all of ${module}`, filter("fold", ofModule(module))],
         ] as [string, string, () => void][])
       : []),
     ["c", "copy its name", () => void navigator.clipboard.writeText(at.block.name)],
   ];
+  // A search shows those whose words begin with what is typed.
+  const [search, setSearch] = useState("");
+  const wanted = search.toLowerCase().split(" ").filter((w) => w);
+  const shown = actions.filter(([, text]) => wanted.every((w) => (" " + text.toLowerCase()).includes(" " + w)));
+  const input = useRef<HTMLInputElement>(null);
+  const run = ([, , what]: [string, string, () => void]) => {
+    close();
+    what();
+  };
   const buttons = () => [...(list.current?.querySelectorAll("button") ?? [])] as HTMLButtonElement[];
 
   useLayoutEffect(() => {
@@ -55,43 +65,41 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
     e.stopPropagation(); // the page's keys are not meant
     const all = buttons();
     const index = all.indexOf(document.activeElement as HTMLButtonElement);
-    const action = actions.find(([key]) => key === e.key);
+    const types = document.activeElement === input.current;
+    const action = types ? (e.key === "Enter" && shown[0]) : actions.find(([key]) => key === e.key);
     if (e.key === "Escape") close();
     else if (e.key === "ArrowDown") all[(index + 1) % all.length]?.focus();
-    else if (e.key === "ArrowUp") all[(index + all.length - 1) % all.length]?.focus();
-    else if (action && !e.ctrlKey && !e.metaKey) {
-      close();
-      action[2]();
-    } else return;
+    else if (e.key === "ArrowUp") all[(Math.max(index, 0) + all.length - 1) % all.length]?.focus();
+    else if (e.key === "/" && !types) input.current?.focus();
+    else if (action && !e.ctrlKey && !e.metaKey) run(action);
+    else return;
     e.preventDefault();
   }
 
   return (
-    <section aria-label={`what to do with ${brief(at.block.name)}`}>
-    <div
+    <section
       ref={list}
       class="menu"
-      role="menu"
       aria-label={at.block.name}
       style={{
         left: `${Math.max(4, Math.min(at.x, window.innerWidth - 300))}px`,
-        top: `${Math.max(4, Math.min(at.y, window.innerHeight - 370))}px`,
+        top: `${Math.max(4, Math.min(at.y, window.innerHeight - 440))}px`,
       }}
       onKeyDown={onKey}
     >
       <div class="title">{labelOf(at.block)}</div>
-      {actions.map(([key, text, run]) => (
-        <button
-          role="menuitem"
-          onClick={() => {
-            close();
-            run();
-          }}
-        >
-          <kbd>{key}</kbd> {text}
-        </button>
-      ))}
-    </div>
+      <input ref={input} type="search" aria-label="find an action" placeholder="find an action  ( / )" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
+      {shown.length ? (
+        <div role="menu" aria-label={`what to do with ${brief(at.block.name)}`}>
+          {shown.map((action) => (
+            <button key={action[0]} role="menuitem" onClick={() => run(action)}>
+              <kbd>{action[0]}</kbd> {action[1]}
+            </button>
+          ))}
+        </div>
+      ) : (
+        <p class="hint">no action has these words</p>
+      )}
     </section>
   );
 }

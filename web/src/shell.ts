@@ -87,7 +87,7 @@ export function useHits(page: Element | null, find: RegExp | null): Hit[] {
   return hits;
 }
 
-export function useSize(element: HTMLElement | null): { width: number; height: number } {
+export function useSize(element: HTMLElement | SVGSVGElement | null): { width: number; height: number } {
   const [size, set] = useState({ width: 0, height: 0 });
   useEffect(() => {
     if (!element) return undefined;

@@ -80,10 +80,12 @@ export function withTime(state: State, text: string): State {
   return withFilters(state, filters);
 }
 
-// An entry of the history has its number among those of this page, and where it was scrolled.
+// An entry of the history has its number among those of this page, where it was scrolled, and the
+// link on it that had the focus.
 interface Entry {
   index: number;
   scroll: number;
+  link?: string;
 }
 
 const entry = (): Entry => (history.state as Entry | null) ?? { index: 0, scroll: 0 };
@@ -94,7 +96,9 @@ export const isFirst = () => entry().index === 0;
 
 // Before another entry is shown.
 function leave() {
-  history.replaceState({ ...entry(), scroll: window.scrollY }, "");
+  const { activeElement } = document;
+  const link = activeElement?.matches("main a[href]") ? activeElement.getAttribute("href")! : undefined;
+  history.replaceState({ ...entry(), scroll: window.scrollY, link }, "");
 }
 
 export function go(state: State) {
@@ -109,8 +113,8 @@ export function replace(state: State) {
   window.dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
-// Scrolls when the page is long enough for that; any action of the user ends it.
-function scrollBack(to: number) {
+// Scrolls when the page is long enough for that, and gives the focus back; any action of the user ends it.
+function scrollBack(to: number, link?: string) {
   let wanted = true;
   const end = () => (wanted = false);
   const events = ["wheel", "keydown", "pointerdown", "touchstart", "hashchange"];
@@ -121,6 +125,12 @@ function scrollBack(to: number) {
     if (room < to && document.querySelector("main [aria-busy=true]")) return void requestAnimationFrame(look);
     if (room < to && frames++ < 10) return void requestAnimationFrame(look);
     window.scrollTo(0, to);
+    if (link) focusOn(link);
+  };
+  const focusOn = (href: string) => {
+    const found = wanted ? document.querySelector<HTMLElement>(`main a[href="${CSS.escape(href)}"]`) : null;
+    if (found) found.focus({ preventScroll: true });
+    else if (wanted && frames++ < 60) requestAnimationFrame(() => focusOn(href));
   };
   let frames = 0;
   requestAnimationFrame(() => requestAnimationFrame(look));
@@ -130,8 +140,9 @@ function scrollBack(to: number) {
 // it was left.
 function arrive(before: State, after: State) {
   if (!history.state) history.replaceState({ index: last + 1, scroll: 0 }, "");
-  const { index, scroll } = entry();
-  if (index !== last && (index < last || before.view !== after.view)) scrollBack(index < last ? scroll : 0);
+  const { index, scroll, link } = entry();
+  if (index < last) scrollBack(scroll, link);
+  else if (index !== last && before.view !== after.view) scrollBack(0);
   last = index;
 }
 
