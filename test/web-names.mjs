@@ -82,6 +82,44 @@ await run(async () => {
     const texts = await page.evaluate(() => [...new Set(window.drawn)]);
     is(["a", "b", "+", "cd"].filter((t) => !texts.includes(t)), [], "names of one letter are drawn");
 
+    /* Narrow frames keep the part of a name that says most, and no text is wider than its frame. */
+    const narrow = [
+      ["std::__detail::_Executor<char const*, std::allocator<int>, true>::_M_dfs(std::__detail::_Executor<char const*, long>::_Match_mode, long)", "_M_dfs"],
+      ["bool std::less<std::basic_string<char> >::operator()(std::string const&, std::string const&) const", "operator()"],
+      ["std::ostream& std::operator<< <std::char_traits<char> >(std::ostream&, char const*)", "operator<<"],
+      ["work(int)::{lambda(auto:1 const&, auto:2 const&)#1}::operator()(int const&, int const&) const", "operator()"],
+      ["<alloc::vec::Vec<T,A> as core::ops::drop::Drop>::drop", "drop"],
+      ["std::function<void (int)>::operator bool() const", "operator bool"],
+      ["(anonymous namespace)::Parser::expression(int, char const*)", "expression"],
+    ];
+    const folded = join(folder, "narrow.folded");
+    writeFileSync(folded, narrow.map(([n]) => `main;${n} 10\n`).join("") + `main;${"W".repeat(50)} 10\nmain;rest 8\n`);
+    const names = await view(folded, "#view=flame");
+    await drawn(names);
+    await names.evaluate(() => {
+      window.wide = [];
+      const draw = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+        window.wide.push([text, this.measureText(text).width]);
+        return draw.call(this, text, ...rest);
+      };
+    });
+    await names.setViewportSize({ width: 1200, height: 800 });
+    await settled(names);
+    const seen = await names.evaluate(() => window.drawn);
+    is(narrow.map(([, n]) => n).filter((n) => !seen.some((s) => s.replace(/ ?<…>$/, "") === n)), [], "narrow frames have the last part of a name", JSON.stringify(seen));
+    const room = (1200 - 2 * 14) * (10 / 88);
+    const wide = (await names.evaluate(() => window.wide)).filter(([text, width]) => !["main", "rest"].includes(text) && width > room - 8);
+    is(wide, [], "no text is wider than its frame");
+
+    /* Rows of long names are as high as others. */
+    const table = await view(folded, "#view=flat");
+    const tall = await table.$$eval("main table tbody tr.entry", (rows) => rows.map((r) => r.getBoundingClientRect().height));
+    ok(Math.max(...tall) - Math.min(...tall) < 1, "rows of long names have one line", JSON.stringify(tall));
+    await to(table, `#view=block&block=${encodeURIComponent(narrow[0][0])}`);
+    is(await table.textContent("main h2"), narrow[0][0], "the page of a function has its name");
+    is([...names.complaints, ...table.complaints], [], "without a complaint");
+
     /* An opened frame keeps its path, whatever the page and the filters. */
     const plus = report(join(folder, "letters"), "tree").find((r) => r.name === "+");
     await to(page, `#view=flame&context=${encodeURIComponent("1#" + plus.path)}`);

@@ -119,4 +119,15 @@ await run(async () => {
     const found = await heap.textContent(".findings");
     ok(/were never freed, 90.00\s*% of them allocated by cache/.test(found), "a finding says it", found);
   });
+
+  /* Functions of a library are not the answer. */
+  const costs = join(folder, "library.out");
+  const call = (from, to, figures, self = "0 0") => `fn=${from}\n1 ${self}\ncfn=${to}\ncalls=1 1\n1 ${figures}\n`;
+  const push = "std::vector<int>::push_back(int const&)";
+  const made = "operator new(unsigned long)";
+  writeFileSync(costs, `events: peak live\n${call("main", "index", "700 300")}${call("index", push, "700 300")}${call("main", "keep(std::string, int)", "300 700")}${call("keep(std::string, int)", "xmalloc", "300 700")}${call(push, made, "700 300")}fn=${made}\n1 700 300\nfn=xmalloc\n1 300 700\n`);
+  const library = await view(costs, overview);
+  await library.waitForFunction(() => /never freed/.test(document.querySelector(".findings")?.textContent ?? ""));
+  const wanted = await library.textContent(".findings");
+  ok(/70.00\s*% of what was alive at the peak was allocated by index\./.test(wanted) && /70.00\s*% of them allocated by keep\(std::string, int\)\./.test(wanted), "findings name the program's functions, and not its allocators", wanted);
 });

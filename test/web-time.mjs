@@ -615,6 +615,7 @@ int main(int n, char **v) { FILE *f = fopen(v[n - 1], "w"); fprintf(f, "%.6f", n
     await ended;
     await page.waitForSelector(".end, .strip:not(:has(button[aria-pressed]))");
     await page.waitForFunction(() => !document.querySelector(".live"));
+    is(await page.textContent(".end"), "recording ended", "when it has ended, the page says so");
     const [begin, ...ends] = readFileSync(said).toString().split(" ").map(Number);
     const started = Number(BigInt(timeline(recording, "--buckets=1").find((r) => r.role === "total").from)) / 1e9;
     for (const [i, name] of ["parse", "evaluate", "print_all"].entries()) {

@@ -5,7 +5,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { share } from "./format";
 import { askPart, type Table } from "./model";
-import { brief } from "./names";
+import { fitName } from "./names";
 import type { Range } from "./timeline";
 
 const OFTEN = 60; // ms: to look whether the page is drawn
@@ -23,7 +23,7 @@ function burstsOf(table: Table): Burst[] {
       return {
         from: table.number(r, "from") ?? 0,
         to: table.number(r, "to") ?? 0,
-        text: `more of ${brief(table.text(r, "name"), 60)}: ${of("share_then")}, else ${of("share_else")}; ${of("more")} ± ${of("more_error")} more` + (less ? `; less of ${brief(less, 60)}` : ""),
+        text: `more of ${fitName(table.text(r, "name"), 60)}: ${of("share_then")}, else ${of("share_else")}; ${of("more")} ± ${of("more_error")} more` + (less ? `; less of ${fitName(less, 60)}` : ""),
       };
     });
 }

@@ -2,7 +2,7 @@
 // crumbs.tsx - the path that is opened, from page to page: each of its functions leads back to
 // itself.
 import { frameOf, addressOfFrame } from "./flame";
-import { blockOf, brief, labelOf } from "./names";
+import { blockOf, fitName, labelOf } from "./names";
 import { useShell, useTable } from "./shell";
 import { format, query, withWords } from "./state";
 
@@ -28,7 +28,7 @@ export function Crumbs() {
           return (
             <li>
               <a title={label} aria-current={i === last.length - 1 ? "location" : undefined} href={format(withWords(state, { context: addressOfFrame(frameOf(table, r, r.depth, 0, 1)) }))}>
-                {brief(label, 40)}
+                {fitName(label, 40)}
               </a>
             </li>
           );

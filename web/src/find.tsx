@@ -7,7 +7,7 @@ import { findIn } from "./expression";
 import { filterWords } from "./filters";
 import { amount, group, share } from "./format";
 import type { Table } from "./model";
-import { addressOf, blockOf, brief, placeEnd } from "./names";
+import { addressOf, blockOf, fitName, placeEnd } from "./names";
 import { Slider } from "./parts";
 import { useShell, useTable } from "./shell";
 import { addFilter, format, query, replace, withFilters, withView, withWords, type FilterKind } from "./state";
@@ -86,7 +86,7 @@ function Matches({ table, pattern }: { table: Table; pattern: string }) {
           <li>
             <a href={format(withView(state, "block", { block: addressOf(block) }))} title={block.name}>
               <span class="name">
-                {brief(block.name)} <small class="place">{block.apart || placeEnd(table, r)}</small>
+                {fitName(block.name)} <small class="place">{block.apart || placeEnd(table, r)}</small>
               </span>
               <span class="part">{share(table.number(r, "self_share"))}</span>
               <span class="part">{share(table.number(r, "inclusive_share"))}</span>

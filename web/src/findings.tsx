@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // findings.tsx - what ran, in one sentence, and what matters most, by the kind of the recording:
 // changes, memory, waiting, threads that are uneven, the hottest function, missing names.
+import { libraryPattern } from "./allocators";
 import { amount, group, share } from "./format";
 import type { Row, Table } from "./model";
-import { addressOf, blockOf, brief } from "./names";
+import { addressOf, blockOf, fitName } from "./names";
 import { programsOf } from "./frame";
 import { useShell, useTable } from "./shell";
-import { compareQuery, format, query, withView, withWords, type State } from "./state";
+import { addFilter, compareQuery, format, query, withView, withWords, type State } from "./state";
 
 /* ── What is known of the recording ───────────────────────────────────────────────── */
 
@@ -44,7 +45,8 @@ function timesOf({ header, numbers }: Known): string {
   const processes = factOf(header, "recordings");
   const parts: string[] = [];
   if (lasted) parts.push(`ran ${amount(lasted, "ns")}${processes > 1 ? ` in ${many(processes, "process", "processes")}, added up` : ""}`);
-  if (cpu) parts.push(lasted ? `of which ${amount(cpu, "ns")} on the CPU (${share(cpu / lasted)})` : `took ${amount(cpu, "ns")} on the CPU`);
+  if (cpu && lasted > cpu) parts.push(`of which ${amount(cpu, "ns")} on the CPU (${share(cpu / lasted)})`);
+  else if (cpu) parts.push(lasted ? `with ${amount(cpu, "ns")} of CPU time (${(cpu / lasted).toFixed(2)} CPUs)` : `took ${amount(cpu, "ns")} on the CPU`);
   if (threads > 1) parts.push(`in ${many(threads, "thread")}`);
   return parts.join(", ");
 }
@@ -80,7 +82,7 @@ interface Finding {
 
 const entry = (table: Table | null): Row | undefined => table?.rows.find((r) => r.role === "entry");
 const opened = (state: State, table: Table, row: Row) => format(withView(state, "block", { block: addressOf(blockOf(table, row)) }));
-const nameOf = (table: Table, row: Row) => brief(table.text(row, "name"), 70);
+const nameOf = (table: Table, row: Row) => fitName(table.text(row, "name"), 70);
 
 function changes(state: State, table: Table): Finding[] {
   const compare = format(withView(state, "diff", { against: "" }));
@@ -102,6 +104,7 @@ function most(state: State, table: Table | null, metric: string, text: (name: st
 }
 
 const WAITS = 0.5; // less of the time than this on the CPU is worth a word
+const MANY = 1e6; // contexts: to filter them takes a second
 const UNEVEN = 0.25; // above the mean
 const NAMELESS = 0.05;
 const nameless = "/\\+0x[0-9a-f]+$/"; // what native code without a symbol is called
@@ -110,34 +113,41 @@ function useFindings(known: Known, before: boolean): Finding[] {
   const { state } = useShell();
   const heap = isHeap(known);
   const diff = useTable(before ? compareQuery(state, false, "flat", { limit: 12 }) : null);
-  const of = (metric: string) => (heap && (known.totals.get(metric) ?? 0) > 0 ? query(withWords(state, { metric }), "flat", { limit: 1 }) : null);
+  // The program's own functions, if that does not take long.
+  const own = (known.numbers.get("contexts") ?? 0) < MANY ? addFilter(state, "fold", libraryPattern) : state;
+  const of = (metric: string) => (heap && (known.totals.get(metric) ?? 0) > 0 ? query(withWords(own, { metric }), "flat", { limit: 1 }) : null);
   const peak = useTable(of("peak"));
   const live = useTable(of("live"));
   const temporary = useTable(of("temporary"));
   const threads = known.numbers.get("strands") ?? 0;
   const spread = useTable(threads > 1 ? query(state, "strands", { by: "context", limit: 1 }) : null);
+  const largest = useTable(threads > 1 ? query(state, "strands", { limit: 1 }) : null);
   const hot = useTable(heap ? null : query(state, "flat", { limit: 1 }));
   const unresolved = known.header.facts.some((f) => f.name === "unresolved");
   const without = useTable(heap || !unresolved ? null : query(state, "flat", { block: nameless, limit: 1 }));
   const out: Finding[] = [];
   if (diff.table) out.push(...changes(state, diff.table));
-  out.push(...most(state, peak.table, "peak", (name, part) => `${part} of what was alive at the peak was allocated by ${name}.`));
-  out.push(...most(state, live.table, "live", (name, part) => `${amount(known.totals.get("live") ?? 0, "bytes")} were never freed, ${part} of them allocated by ${name}.`));
-  out.push(...most(state, temporary.table, "temporary", (name, part) => `Objects that were freed before anything else was allocated: ${group(String(known.totals.get("temporary") ?? 0))}, ${part} of them by ${name}.`));
+  out.push(...most(own, peak.table, "peak", (name, part) => `${part} of what was alive at the peak was allocated by ${name}.`));
+  out.push(...most(own, live.table, "live", (name, part) => `${amount(known.totals.get("live") ?? 0, "bytes")} were never freed, ${part} of them allocated by ${name}.`));
+  out.push(...most(own, temporary.table, "temporary", (name, part) => `Objects that were freed before anything else was allocated: ${group(String(known.totals.get("temporary") ?? 0))}, ${part} of them by ${name}.`));
   const lasted = factOf(known.header, "lasted");
   const cpu = factOf(known.header, "cpu");
   if (!heap && lasted && cpu && factOf(known.header, "recordings") === 1 && cpu / lasted < WAITS && !factOf(known.header, "wall"))
     out.push({ text: `For ${share(1 - cpu / lasted)} of the time nothing ran on the CPU: record with --wall to see what was waited for.` });
   const root = entry(spread.table);
-  const uneven = root ? (spread.table!.number(root, "imbalance") ?? 0) : 0;
-  if (root && uneven > UNEVEN && known.header.facts.filter((f) => f.name === "program").length < 2)
-    out.push({ text: `Threads are uneven: ${spread.table!.text(root, "max_strand")} has ${share(uneven)} more than the mean of ${many(threads, "thread")}.`, link: format(withView(state, "strands")), to: "threads" });
+  const first = entry(largest.table);
+  const ran = root ? (spread.table!.number(root, "strands") ?? 0) : 0; // a thread that only waits for others is none of them
+  const part = first ? (largest.table!.number(first, "self_share") ?? 0) : 0;
+  const uneven = part * ran - 1;
+  const byChance = first !== undefined && part - 1 / Math.max(1, ran) < (largest.table!.number(first, "self_error") ?? 0);
+  if (root && uneven > UNEVEN && !byChance && known.header.facts.filter((f) => f.name === "program").length < 2)
+    out.push({ text: `Threads are uneven: ${spread.table!.text(root, "max_strand")} has ${share(uneven)} more than the mean of ${many(ran, "thread")} that ran.`, link: format(withView(state, "strands")), to: "threads" });
   const top = entry(hot.table);
   if (hot.table && top && (hot.table.number(top, "self_share") ?? 0) > 0)
     out.push({ text: `${nameOf(hot.table, top)} took most itself: ${share(hot.table.number(top, "self_share"))}, ${amount(hot.table.number(top, "self"), hot.table.unit)}.`, link: opened(state, hot.table, top), to: "the function" });
-  const part = (without.table?.rows ?? []).filter((r) => r.role === "entry" || (r.left ?? 0) > 0).reduce((n, r) => n + (without.table!.number(r, "self_share") ?? 0), 0);
-  if (part > NAMELESS)
-    out.push({ text: `${share(part)} is in functions without a name: install their debug symbols, then run tallytree symbolize.`, link: format(withView(state, "flat", { block: nameless })), to: "which" });
+  const unnamed = (without.table?.rows ?? []).filter((r) => r.role === "entry" || (r.left ?? 0) > 0).reduce((n, r) => n + (without.table!.number(r, "self_share") ?? 0), 0);
+  if (unnamed > NAMELESS)
+    out.push({ text: `${share(unnamed)} is in functions without a name: install their debug symbols, then run tallytree symbolize.`, link: format(withView(state, "flat", { block: nameless })), to: "which" });
   return out.slice(0, 3);
 }
 

@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { amount, exact, group, share, shorten } from "./format";
 import { faintPaint, hottest, modulePaint, moduleName, paintOf, type ColourBy } from "./colours";
 import type { Row, Table } from "./model";
-import { blockOf, brief, labelOf, place } from "./names";
+import { blockOf, fitName, labelOf, place } from "./names";
 import { isWhole, moved, PartMap, useDrag, WHOLE as ALL, withIn, zoomed, type Part } from "./part";
 import { save, useDark, useShell, useSize } from "./shell";
 import { addFilter, exactly } from "./state";
@@ -199,17 +199,22 @@ const isLedBack = (table: Frame["table"], row: Frame["row"]) => table.has("by_ar
 // The file says what a function cost its callers, and not on which paths.
 const isEstimated = (table: Frame["table"], row: Frame["row"]) => table.has("estimated") && table.at(row, "estimated") !== null;
 
+const WIDEST = 1.7; // letter, of an average one
+
 // As much of its name as there is room for; whole, it may be a single letter.
 export function textOf(f: Frame, room: number, letter: number, measure: (text: string) => number): string {
   const marks = `${isLedBack(f.table, f.row) ? "↺ " : ""}${isEstimated(f.table, f.row) ? "≈ " : ""}`;
   const block = blockOf(f.table, f.row);
   const nameless = block.module && f.name.startsWith(block.module + "+0x"); // its colour says which module it is of
-  const label = marks + (nameless ? f.name.slice(block.module.length) : labelOf(block));
-  if (label.length < 4 && room > 0 && measure(label) <= room) return label;
+  const label = nameless ? f.name.slice(block.module.length) : labelOf(block);
+  if (label.length < 4 && room > 0 && measure(marks + label) <= room) return marks + label;
   if (room <= 16) return "";
-  const most = Math.floor(room / letter);
-  const text = shorten(label.length > most ? brief(label, most) : label, Math.max(1, most));
-  return text.length > 4 || text === label ? text : "";
+  for (let most = Math.floor(room / letter) - marks.length; most > 0; most--) {
+    const text = marks + fitName(label, most);
+    if (text.length * WIDEST * letter > room && measure(text) > room) continue;
+    return text.length > 4 || !text.includes("…") ? text : "";
+  }
+  return "";
 }
 
 // What its figures are called, in tips and in texts.
@@ -512,7 +517,7 @@ function Stem({ frames, show }: { frames: Frame[]; show: () => void }) {
   const names = frames.map((f) => labelOf(blockOf(f.table, f.row)));
   return (
     <button class="stem" title={names.join("\n")} aria-label={`show ${names.length} functions that all is in`} onClick={show}>
-      {`${names.length} levels of 100 %: ${names.slice(-3).map((n) => brief(n, 40)).join(" › ")} ›`}
+      {`${names.length} levels of 100 %: ${names.slice(-3).map((n) => fitName(n, 40)).join(" › ")} ›`}
     </button>
   );
 }

@@ -5,7 +5,7 @@ import { finest, Flame, FRAMES, layOut, type Frame } from "./flame";
 import { isBuildId } from "./format";
 import { hasAddresses, type Row, type Table } from "./model";
 import { addressOf, blockOf } from "./names";
-import { Answer } from "./parts";
+import { Answer, FunctionName } from "./parts";
 import { useShell, useTable } from "./shell";
 import { format, query, withView } from "./state";
 import { Figures } from "./table";
@@ -73,7 +73,7 @@ export function FunctionPage() {
           return (
             <>
               {several ? <p class="notice">{several.text}</p> : null}
-              <h2>{sequence || table.text(of("entry")[0] ?? table.rows[0]!, "name") || block}</h2>
+              <FunctionName name={sequence || table.text(of("entry")[0] ?? table.rows[0]!, "name") || block} />
               {sequence ? null : <Place table={table} row={of("entry")[0]} block={block} />}
               <Figures table={table} caption="The function" rows={of("entry")} sortable={false} leave={["edge_share", "by_arcs"]} />
               <div class="two">

@@ -2,12 +2,14 @@
 // graph.tsx - the call graph, drawn: blocks as boxes, calls as arrows as wide as their cost.
 import dagre from "@dagrejs/dagre";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { amount, share, shorten } from "./format";
+import { amount, share } from "./format";
 import type { Row, Table } from "./model";
-import { addressOf, blockOf, labelOf, type Block } from "./names";
+import { addressOf, blockOf, fitName, labelOf, type Block } from "./names";
 import { Answer, Choice } from "./parts";
 import { save, useShell, useSize, useTable } from "./shell";
 import { parse, query, replace, withView, withWords } from "./state";
+
+const LETTERS = 40; // of a name, at most
 
 interface Box {
   block: Block;
@@ -55,7 +57,7 @@ function layOut(table: Table): Drawing {
     else if (isStem(table, r)) left.push(table.text(r, "name"));
     else entries.set(table.text(r, "block"), r);
   for (const [block, row] of entries) {
-    const name = shorten(labelOf(blockOf(table, row)), 40);
+    const name = fitName(labelOf(blockOf(table, row)), LETTERS);
     const letters = lettersOf(table, row);
     g.setNode(block, { row, letters, width: Math.max(112, name.length * letters * 0.62 + 24), height: letters * 1.3 + 28 });
   }
@@ -306,7 +308,7 @@ function Picture({ table }: { table: Table }) {
               class={"box" + (hit ? " hit" : "")}
               tabindex={0}
               role="link"
-              aria-label={`${shorten(b.name, 40)} ${share(self)} of ${share(table.number(b.row, "inclusive_share") ?? 0)}`}
+              aria-label={`${fitName(b.name, LETTERS)} ${share(self)} of ${share(table.number(b.row, "inclusive_share") ?? 0)}`}
               onClick={() => dragged.current || open()}
               onKeyDown={(e) => {
                 if (e.key === "Enter") open();
@@ -327,7 +329,7 @@ function Picture({ table }: { table: Table }) {
                 fill={`hsl(${40 - Math.min(1, self * 2) * 25} 85% ${96 - Math.min(1, Math.sqrt(self) * 1.2) * 30}%)`}
               />
               <text x={b.x} y={b.y + b.letters * 0.32 - 9} text-anchor="middle" style={{ fontSize: `${b.letters}px` }}>
-                {shorten(b.name, 40)}
+                {fitName(b.name, LETTERS)}
               </text>
               <text x={b.x} y={b.y + b.height / 2 - 8} text-anchor="middle" class="small">
                 {`${share(self)} of ${share(table.number(b.row, "inclusive_share") ?? 0)}`}

@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, exact, share } from "./format";
 import { readSource, type Row, type Source, type Table } from "./model";
-import { Answer } from "./parts";
+import { Answer, FunctionName } from "./parts";
 import { useShell, useTable } from "./shell";
 import { format, query, withView, withWords } from "./state";
 import { hottestRows, shade, SHADES } from "./heat";
@@ -379,7 +379,7 @@ export function InstructionsPage() {
               const name = instructions.rows.find((r) => r.role === "heading");
               return (
                 <>
-                  <h2>{name ? <a href={format(withView(state, "block", { block: block || instructions.text(name, "function") }))}>{instructions.text(name, "function")}</a> : block}</h2>
+                  <FunctionName name={name ? instructions.text(name, "function") : block} link={name && format(withView(state, "block", { block: block || instructions.text(name, "function") }))} />
                   <Panes source={lines} assembly={instructions} />
                 </>
               );

@@ -12,6 +12,8 @@ export interface Following {
   pause(paused: boolean): void;
 }
 
+const TRIES = 3; // one answer may be lost
+
 export function useLive(): Following {
   const [now, set] = useState<Omit<Following, "paused" | "pause">>({ version: 0, live: false, end: "", before: false });
   const [paused, pause] = useState(false);
@@ -19,17 +21,23 @@ export function useLive(): Following {
     if (paused) return undefined;
     let timer = 0;
     let ended = false;
+    let failed = 0;
     const look = () =>
       readState().then(
         (s) => {
           if (ended) return;
+          failed = 0;
           set((last) => {
             if (last.version && last.version !== s.version) forgetAnswers();
             return s;
           });
           if (s.live) timer = window.setTimeout(look, 1000);
         },
-        () => set((last) => ({ ...last, live: false, end: last.live ? "unknown" : last.end })),
+        () => {
+          if (ended) return;
+          if (++failed < TRIES) timer = window.setTimeout(look, 1000);
+          else set((last) => ({ ...last, live: false, end: last.live ? "unknown" : last.end }));
+        },
       );
     void look();
     return () => {

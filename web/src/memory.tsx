@@ -3,9 +3,10 @@
 // against time.
 import { useMemo } from "preact/hooks";
 import { literally } from "./expression";
+import { allocators } from "./allocators";
 import { share } from "./format";
 import type { Table } from "./model";
-import { addressOf, blockOf, brief, labelOf, type Block } from "./names";
+import { addressOf, blockOf, fitName, labelOf, type Block } from "./names";
 import { Answer, Choice, More, rowsOf, Slider } from "./parts";
 import { useShell, useTable } from "./shell";
 import { addFilter, exactly, query, withWords } from "./state";
@@ -80,20 +81,6 @@ const neverHappened = (table: Table) =>
 
 const MOST = 0.5; // of all bytes: a function that has more may be an allocator's wrapper
 
-// Functions of common libraries, languages and programs that allocate for their callers.
-const known = new RegExp(
-  "^(" +
-    [
-      "x(m|c|re|z|nm|nre)alloc(array)?|x(str|strn|mem)dup|(safe|checked|must)_?(m|c|re)alloc",
-      "operator new(\\[\\])?(\\(.*\\))?|.*allocator(_traits)?<.*>::allocate(\\(.*\\))?",
-      "g_(try_)?(malloc0?|realloc|slice_alloc0?|memdup2?|strn?dup)(_n)?",
-      "_?Py(Mem|Object)_(Raw|Default)?(Raw)?(Malloc|Calloc|Realloc)|Perl_safesys(m|c|re)alloc|(ruby|objspace)_x(m|c|re)alloc.*|_?(safe_)?e(m|c|re)alloc.*",
-      "sqlite3_?(Db|Mem)?([Mm]|[Rr]e)alloc.*|mallocWithAlarm|dbMallocRawFinish",
-      "(av|apr|ngx|png|CRYPTO|OPENSSL|talloc|_talloc)_[a-z_]*(m|c|re|p|z)?alloc(_[a-z]+)?|__(rust|rdl|rg)_(re)?alloc(_zeroed)?|alloc::alloc::.*",
-    ].join("|") +
-    ")$",
-);
-
 const MERGED = 8; // names in one filter
 const LONGEST = 900; // characters of its pattern: the engine takes 1000
 
@@ -108,13 +95,13 @@ function fitting(names: string[]): string[] {
 function Wrapper({ table }: { table: Table }) {
   const shell = useShell();
   const entries = table.rows.filter((r) => r.role === "entry");
-  const names = fitting([...new Set(entries.map((r) => blockOf(table, r).name))].filter((n) => known.test(n)));
+  const names = fitting([...new Set(entries.map((r) => blockOf(table, r).name))].filter((n) => allocators.test(n)));
   const merge = (pattern: string) => () => shell.go(addFilter(shell.state, "fold", pattern));
   if (names.length) {
     const one = names.length === 1;
     return (
       <p class="wrapper">
-        {`${names.slice(0, 3).map((n) => brief(n)).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""} ${one ? "allocates for its" : "allocate for their"} callers. `}
+        {`${names.slice(0, 3).map((n) => fitName(n)).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""} ${one ? "allocates for its" : "allocate for their"} callers. `}
         <button onClick={merge(one ? exactly(names[0]!) : `/^(${names.map(literally).join("|")})$/`)}>{one ? "merge it into its callers" : "merge them into their callers"}</button>
       </p>
     );
@@ -125,7 +112,7 @@ function Wrapper({ table }: { table: Table }) {
   const block = blockOf(table, row);
   return (
     <p class="wrapper">
-      {`${brief(labelOf(block))} allocated ${share(of)} of all bytes. If it allocates for its callers, `}
+      {`${fitName(labelOf(block))} allocated ${share(of)} of all bytes. If it allocates for its callers, `}
       <button onClick={merge(addressOf(block))}>merge it into them</button>
     </p>
   );

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // menu.tsx - the actions on a block, wherever its name is shown.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { addressOf, brief, labelOf } from "./names";
+import { addressOf, fitName, labelOf } from "./names";
 import { hasAddresses } from "./model";
 import { useShell, useTable, type MenuAt } from "./shell";
 import { addFilter, exactly, withView, type FilterKind } from "./state";
@@ -90,7 +90,7 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
       <div class="title">{labelOf(at.block)}</div>
       <input ref={input} type="search" aria-label="find an action" placeholder="find an action  ( / )" value={search} onInput={(e) => setSearch(e.currentTarget.value)} />
       {shown.length ? (
-        <div role="menu" aria-label={`what to do with ${brief(at.block.name)}`}>
+        <div role="menu" aria-label={`what to do with ${fitName(at.block.name)}`}>
           {shown.map((action) => (
             <button key={action[0]} role="menuitem" onClick={() => run(action)}>
               <kbd>{action[0]}</kbd> {action[1]}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // names.ts - blocks by what they are: several may have one name, so links and filters have a
 // block's identity, and if a name is not enough, its place is shown beside it.
-import { isBuildId } from "./format";
+import { isBuildId, shorten } from "./format";
 import type { Row, Table } from "./model";
 import { exactly } from "./state";
 
@@ -61,6 +61,7 @@ export function blockOf(table: Table, row: Row): Block {
 export const labelOf = (block: Block) => (block.apart ? `${block.name} (${block.apart})` : block.name);
 
 const MOST = 60;
+const NARROW = 0.45; // of the letters, on a phone
 
 // A pattern of this block and no other.  The text before the identity is for people.
 export function addressOf(block: Block): string {
@@ -81,9 +82,8 @@ function endOf(text: string, from: number, open: string, close: string): number 
   return -1;
 }
 
-// A long name without the text in its brackets, which is most of a template or a call.
-export function brief(name: string, most = MOST): string {
-  if (name.length <= most) return name;
+// A name without the text in its brackets, which is most of a template or a call.
+function brief(name: string): string {
   let out = "";
   for (let i = 0; i < name.length; i++) {
     const c = name[i]!;
@@ -94,4 +94,63 @@ export function brief(name: string, most = MOST): string {
     } else out += c;
   }
   return out;
+}
+
+const OPERATOR = /^operator(\(\)|\[\]|[^\w\s(]+( (?=<))?|\s[\w:*&\s]+(\[\])?)/;
+const AFTER = /^( const| volatile| &&?| noexcept|\[[^\]]*\]| \[[^\]]*\]| \([^)]*\))*$/; // what may follow the parameters
+
+// A function and what it is in, without the type of its result and its parameters: std, less<…> and
+// operator() of `bool std::less<…>::operator()(…) const`.  None: it is not written in this way.
+function partsOf(name: string): string[] {
+  const parts: string[] = [];
+  let begin = 0;
+  let at = 0;
+  let called = false;
+  let spaced = false;
+  for (; at < name.length && !called; ) {
+    const c = name[at]!;
+    const word = /\w/.test(name[at - 1] ?? "") ? null : OPERATOR.exec(name.slice(at));
+    const end = c === "<" ? endOf(name, at, "<", ">") : c === "(" ? endOf(name, at, "(", ")") : c === "{" ? endOf(name, at, "{", "}") : -1;
+    if (word) at += word[0].length;
+    else if (c === "(" && end > 0 && AFTER.test(name.slice(end + 1))) called = true;
+    else if (end > 0) at = end + 1 + (name.startsWith(" const::", end + 1) ? 6 : 0);
+    else if (name.startsWith("::", at)) {
+      if (at > begin) parts.push(name.slice(begin, at));
+      begin = at += 2;
+    } else if (c === " ") {
+      spaced = true;
+      parts.length = 0;
+      begin = ++at;
+    } else at++;
+  }
+  parts.push(name.slice(begin, at));
+  return called || !spaced ? parts : [];
+}
+
+const bare = (part: string) => (part.startsWith("<") ? part : part.replace(/<[^<>]*>$/, ""));
+
+// All of a name, and shorter forms of it.  The last part of it says most.
+function makeForms(name: string): string[] {
+  const short = brief(name);
+  const parts = short.includes("::") ? partsOf(short) : [];
+  return [name, short, ...parts.map((_, i) => parts.slice(i).join("::")), ...(parts.length > 1 ? [parts.slice(-2).map(bare).join("::"), bare(parts[parts.length - 1]!)] : [])];
+}
+
+const FORMS = 20000; // of so many names
+const forms = new Map<string, string[]>();
+
+const phone = () => window.innerWidth < 500;
+
+// A name in the row of a table or a list, which a phone has less room for.
+export const rowName = (name: string, most = MOST) => fitName(name, phone() ? Math.round(most * NARROW) : most);
+
+// A name in a room of so many letters.
+export function fitName(name: string, most = MOST): string {
+  if (name.length <= most) return name;
+  let known = forms.get(name);
+  if (!known) {
+    if (forms.size >= FORMS) forms.clear();
+    forms.set(name, (known = makeForms(name)));
+  }
+  return known.find((f) => f.length <= most) ?? shorten(known[known.length - 1]!, Math.max(1, most));
 }

@@ -7,7 +7,7 @@ import { addressOfFrame, Flame, layOut } from "./flame";
 import { amount, group, share } from "./format";
 import { Lines } from "./functions";
 import type { Row, Table } from "./model";
-import { addressOf, blockOf, brief, place } from "./names";
+import { addressOf, blockOf, place, rowName } from "./names";
 import { Answer } from "./parts";
 import { useShell, useTable } from "./shell";
 import { format, query, withView } from "./state";
@@ -88,7 +88,7 @@ function Top({ table, rows, sort, title, children }: { table: Table; rows: Row[]
               >
                 <span class="fill" style={{ width: `${(of / largest) * 100}%` }} />
                 <span class={"name" + (shell.find?.test(block.name) ? " hit" : "")}>
-                  {brief(block.name)}
+                  {rowName(block.name)}
                   {block.apart ? <small class="place"> {block.apart}</small> : null}
                 </span>
                 <span class="amount">{amount(table.number(r, sort), table.unit)}</span>

@@ -6,6 +6,7 @@ import type { Asked } from "./shell";
 import { useShell, useTable } from "./shell";
 import type { Table } from "./model";
 import { group } from "./format";
+import { fitName } from "./names";
 import { besideOf, query, replace, timeOf, withTime, withWords, type State } from "./state";
 
 function Notes({ table }: { table: Table }) {
@@ -75,6 +76,24 @@ function useWide(): [(e: HTMLElement | null) => void, boolean] {
     return () => observer.disconnect();
   }, [box]);
   return [set, wide];
+}
+
+const HEADING = 160; // letters of a name
+
+// The name of the function that the page is about; a long one is whole when it is asked for.
+export function FunctionName({ name, link }: { name: string; link?: string }) {
+  const short = fitName(name, HEADING);
+  return (
+    <>
+      <h2>{link ? <a href={link}>{short}</a> : short}</h2>
+      {short === name ? null : (
+        <details class="whole">
+          <summary>whole name</summary>
+          <p>{name}</p>
+        </details>
+      )}
+    </>
+  );
 }
 
 export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // series.tsx - the page of what was kept over time: bands on each other, with marked maxima.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
+import type uPlot from "uplot";
 import { bands, pale } from "./colours";
 import { amount, exact } from "./format";
 import type { Table } from "./model";
@@ -145,6 +145,14 @@ function Maxima({ marks, unit, timeUnit }: { marks: Mark[]; unit: string; timeUn
   );
 }
 
+// Its module makes formats of numbers and dates as it starts, which takes longer than the rest of the page's code: it starts
+// when there is something to plot.
+function usePlot(): typeof uPlot | null {
+  const [made, set] = useState<typeof uPlot | null>(null);
+  useEffect(() => void import("uplot").then((m) => set(() => m.default)), []);
+  return made;
+}
+
 const doubles = Array.from({ length: 60 }, (_, i) => 2 ** i); // steps of an axis of bytes
 
 // The index of the largest sum, of those times that are shown.
@@ -164,6 +172,7 @@ function Bands({ table, marks: all, every, times }: { table: Table; marks: Mark[
   const stack = useMemo(() => stackOf(table), [table]);
   const [at, setAt] = useState<number | null>(null);
   const plot = useRef<uPlot | null>(null);
+  const Plot = usePlot();
   const unit = table.column("amount")?.unit ?? "";
   const timeUnit = table.column("time")?.unit ?? "";
 
@@ -178,10 +187,10 @@ function Bands({ table, marks: all, every, times }: { table: Table; marks: Mark[
   const marks = useMemo(() => all.filter((m) => !times || (m.time >= times.from && m.time <= times.to)), [all, times]);
 
   useEffect(() => {
-    if (!box || !width || !stack.times.length) return undefined;
+    if (!box || !width || !Plot || !stack.times.length) return undefined;
     const ink = dark ? "#a4adb3" : "#5c656d";
     const axis = { stroke: ink, grid: { stroke: dark ? "#2c3235" : "#e7e9ea" }, ticks: { stroke: ink } };
-    const drawn = new uPlot(
+    const drawn = new Plot(
       {
         width,
         height: 364,
@@ -197,7 +206,7 @@ function Bands({ table, marks: all, every, times }: { table: Table; marks: Mark[
           { label: "time" },
           ...[...stack.labels].reverse().map((label, r) => {
             const colour = bands[(stack.labels.length - 1 - r) % bands.length]!;
-            return { label, stroke: colour, fill: pale(colour, dark), width: 1, paths: uPlot.paths.stepped!({ align: 1 }), points: { show: stack.times.length < 2 } };
+            return { label, stroke: colour, fill: pale(colour, dark), width: 1, paths: Plot.paths.stepped!({ align: 1 }), points: { show: stack.times.length < 2 } };
           }),
         ],
         legend: { show: false },
@@ -217,7 +226,7 @@ function Bands({ table, marks: all, every, times }: { table: Table; marks: Mark[
       if (near) shell.go(withView(shell.state, "flame", { metric: near.metric }));
     });
     return () => drawn.destroy();
-  }, [box, width, sums, dark, marks, times]);
+  }, [box, width, sums, dark, marks, times, Plot]);
 
   const shown = at ?? peak;
   // Arrow keys go from time to time, Home to the first, End to the last.
@@ -236,6 +245,7 @@ function Bands({ table, marks: all, every, times }: { table: Table; marks: Mark[
       <div
         ref={setBox}
         class="plot"
+        aria-busy={!Plot}
         role="application"
         tabIndex={0}
         onKeyDown={onKey}

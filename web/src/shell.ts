@@ -89,7 +89,7 @@ export function useHits(page: Element | null, find: RegExp | null): Hit[] {
 
 export function useSize(element: HTMLElement | SVGSVGElement | null): { width: number; height: number } {
   const [size, set] = useState({ width: 0, height: 0 });
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!element) return undefined;
     const measure = () => set({ width: element.clientWidth, height: element.clientHeight });
     const observer = new ResizeObserver(measure);

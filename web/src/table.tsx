@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { cell, exact, share } from "./format";
 import type { Column, Row, Table } from "./model";
-import { addressOf, blockOf, brief, place, placeEnd, type Block } from "./names";
+import { addressOf, blockOf, place, placeEnd, rowName, type Block } from "./names";
 import { heaviestPath, isParent, nodesOf, shownOf, useOutline, type Node } from "./outline";
 import { isLong, ROW, runsOf, useRows } from "./long";
 import { Scroll } from "./parts";
@@ -22,6 +22,7 @@ const headings: Record<string, string> = {
   edge_share: "% of the function",
   calls_inside: "calls inside",
   away: "away from the median",
+  thread: "thread number",
   number: "objects",
   copied_number: "copied objects",
   copied_bytes: "copied bytes",
@@ -121,6 +122,8 @@ function Columns({ table, rows, leave }: { table: Table; rows: Row[]; leave: str
   );
 }
 
+const NAME = 64; // letters, at most
+
 // A function's name: a click opens it, its menu adds it to a list.
 export function BlockName({ block, title, context }: { block: Block; title?: string; context?: string }) {
   const shell = useShell();
@@ -144,7 +147,7 @@ export function BlockName({ block, title, context }: { block: Block; title?: str
           e.preventDefault();
         }}
       >
-        {brief(name, 120)}
+        {rowName(name, NAME)}
       </a>
       <button
         class="more"

@@ -9,7 +9,7 @@ import { Answer, Choice, Failure, More, Scroll } from "./parts";
 import { useDark, useShell, useSize, useTable } from "./shell";
 import { query, withTime, withWords, type State } from "./state";
 import { useRange } from "./strip";
-import { moment, stepOf, textOf, timelineOf, useText, zoomOf, type Range, type Timeline } from "./timeline";
+import { moment, samplesOf, stepOf, textOf, timelineOf, useText, zoomOf, type Range, type Timeline } from "./timeline";
 
 const BUCKETS = 100; // of a track
 const LIMIT = 20; // tracks
@@ -55,7 +55,9 @@ export function TracksPage() {
   const { state } = shell;
   const limit = Number(state.words.limit ?? LIMIT);
   const by = state.words.by ?? "";
-  const asked = useTable(query(state, "timeline", { by, buckets: BUCKETS, limit }));
+  const samples = samplesOf(useTable("view=header").table);
+  const buckets = Math.max(10, Math.min(BUCKETS, Math.floor(samples / ENOUGH)));
+  const asked = useTable(samples ? query(state, "timeline", { by, buckets, limit }) : null);
   const choose = (thread: string) => {
     shell.go(withWords(state, { thread }));
     document.querySelector(".chart-of")?.scrollIntoView({ block: "nearest" });
@@ -115,6 +117,7 @@ interface Grid {
 }
 
 const SECOND = 1e9;
+const ENOUGH = 4; // samples in a bucket of a track, on average
 const FEW = 4; // columns
 
 interface Cell {
@@ -123,13 +126,15 @@ interface Cell {
 }
 
 // Whole cells alone, of columns whose length is round and which begin at a multiple of it: of
-// seconds, if there are not too many or too few.
-function gridOf(shown: Range): Grid {
+// seconds, if there are not too many or too few.  A cell is not shorter than what a sample is for:
+// it would show more than there was, beside cells without any.
+function gridOf(shown: Range, sample: number): Grid {
   const span = shown.to - shown.from;
-  const step = stepOf(span, COLUMNS);
+  const step = Math.max(stepOf(span, COLUMNS), sample ? stepOf(ROWS * sample, 1) : 0);
   const column = step < SECOND && span >= FEW * SECOND ? SECOND : step;
   const from = Math.ceil(shown.from / column - 1e-6) * column;
-  return { from, column, cells: Math.min(COLUMNS * ROWS, Math.floor(((shown.to - from) * ROWS) / column + 1e-6)) };
+  const cells = Math.min(COLUMNS * ROWS, Math.floor(((shown.to - from) * ROWS) / column + 1e-6));
+  return { from, column, cells: cells < FEW * ROWS ? 0 : cells };
 }
 
 const times = (state: State, pattern: string) => ({ ...state, filters: [...state.filters.filter((f) => f.kind !== "time"), ...(pattern ? [{ kind: "time" as const, pattern }] : [])] });
@@ -146,12 +151,14 @@ function Heat() {
   const part = useMemo(() => (zoom && askedPart.table ? timelineOf(askedPart.table) : whole), [zoom, askedPart.table, whole]);
   const range = useRange(state, whole);
   const from = whole && part ? Number(part.begin - whole.begin) : 0;
-  const grid = whole && part ? gridOf({ from, to: from + part.span }) : null;
+  const samples = samplesOf(useTable("view=header").table);
+  const grid = whole && part && samples ? gridOf({ from, to: from + part.span }, whole.unit === "ns" ? whole.all.total / samples : 0) : null;
   const seconds = (ns: number) => (ns / 1e9).toFixed(9) + "s";
   const end = grid ? grid.from + (grid.cells * grid.column) / ROWS : 0;
   const asked = useTable(grid?.cells ? query(times(state, `${seconds(grid.from)}..${seconds(end)}`), "timeline", { buckets: grid.cells, limit: 1 }) : null);
   const t = useMemo(() => (asked.table ? timelineOf(asked.table) : null), [asked.table]);
   if (asked.error) return <Failure error={asked.error} />;
+  if (grid && !grid.cells) return null; // there are too few samples in it
   if (!whole || !grid || !t || t.all.buckets.length !== grid.cells) return <p class="waiting" aria-busy={asked.busy}>…</p>;
   return <Map grid={grid} t={t} run={whole.span} range={range} left={from + part!.span - end} />;
 }
@@ -207,7 +214,7 @@ function Map({ grid, t, run, range, left }: { grid: Grid; t: Timeline; run: numb
   const marks = Array.from({ length: columns }, (_, c) => grid.from + c * grid.column).filter((ns) => Math.abs(ns / step - Math.round(ns / step)) < 1e-6 && x(ns) < width - 44);
   return (
     <figure class="heat">
-      <h2>{`Each ${amount(grid.column, "ns").replace(/\.?0+(?=\u202f)/, "")} a column, and its beginning below`}</h2>
+      <h2>{`Heat map: each column is ${amount(grid.column, "ns").replace(/\.?0+(?=\u202f)/, "")}, from its beginning below to its end above`}</h2>
       <div
         ref={setBox}
         class="cells"
