@@ -635,20 +635,21 @@ static int record_chain(struct record *r, struct tt_outside_options *o)
 
 static int record_outside(struct record *r)
 {
-    struct tt_outside_options o = {.words = r->words,
-                                   .delay = r->delay,
-                                   .duration = r->duration,
-                                   .counters = r->counters,
-                                   .is_asked_for = r->counters || r->kernel ||
-                                                   r->is_machine,
-                                   .side = r->side,
-                                   .is_machine = r->is_machine,
-                                   .processor = r->processor,
-                                   .filter = r->filter,
-                                   .stack = r->stack ? (uint32_t)r->stack : TT_PERF_STACK,
-                                   .wait_stack = !r->locks  ? 0
-                                                 : r->stack ? (uint32_t)r->stack
-                                                            : TT_PERF_WAIT_STACK};
+    struct tt_outside_options o = {
+        .words = r->words,
+        .delay = r->delay,
+        .duration = r->duration,
+        .counters = r->counters,
+        .is_kernel_asked_for = r->kernel && r->side != TT_PERF_USER,
+        .is_asked_for = r->counters || r->kernel || r->is_machine,
+        .side = r->side,
+        .is_machine = r->is_machine,
+        .processor = r->processor,
+        .filter = r->filter,
+        .stack = r->stack ? (uint32_t)r->stack : TT_PERF_STACK,
+        .wait_stack = !r->locks  ? 0
+                      : r->stack ? (uint32_t)r->stack
+                                 : TT_PERF_WAIT_STACK};
 
     memcpy(o.counter, r->counter, sizeof o.counter);
     o.filter.is_bare = r->is_bare;

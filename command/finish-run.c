@@ -41,6 +41,7 @@
 /* A recording of a process; if it executed other programs, there are several. */
 struct image {
     pid_t pid;
+    uint64_t writer; /* its process, too, or the one that records it from outside */
     uint64_t start;
     int open;
     char name[NAME_MAX + 1];
@@ -96,6 +97,7 @@ static void find_image(int folder, const char *name, void *arg)
     image = is ? tt_vector_add(&f->images, 1) : NULL;
     if (image) {
         image->pid = (pid_t)h.pid;
+        image->writer = h.recorder ? h.recorder : h.pid;
         image->start = h.start_time;
         image->open = h.state == TT_RECORDING_OPEN;
         (void)snprintf(image->name, sizeof image->name, "%s", name);
@@ -142,7 +144,7 @@ static void look_around(struct found *f, const char *folder)
             continue;
         }
         f->processes++;
-        f->running += image[i].open && tt_live_snapshot_is_alive((uint64_t)image[i].pid);
+        f->running += image[i].open && tt_live_snapshot_is_alive(image[i].writer);
     }
     tt_vector_fini(&f->images);
 }

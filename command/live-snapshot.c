@@ -133,8 +133,10 @@ int tt_live_snapshot_is_alive(uint64_t pid)
     return !state || (strncmp(state, ") Z", 3) != 0 && strncmp(state, ") X", 3) != 0);
 }
 
+/* The process that writes it: from outside, that is none of the strands'. */
 int tt_live_snapshot_is_gone(const struct tt_profile *p)
 {
+    const uint64_t recorder = tt_fact_number(p, "recorder");
     char host[65] = "";
 
     if (!tt_fact_number(p, "open") || !p->strands ||
@@ -142,7 +144,7 @@ int tt_live_snapshot_is_gone(const struct tt_profile *p)
         return 0;
     for (uint32_t i = 0; i < p->strands; i++)
         if (strcmp(tt_profile_string(p, p->strand[i].host), host) != 0 ||
-            tt_live_snapshot_is_alive(p->strand[i].pid))
+            tt_live_snapshot_is_alive(recorder ? recorder : p->strand[i].pid))
             return 0;
     return 1;
 }

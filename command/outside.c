@@ -116,6 +116,17 @@ static int start_recording(struct outside *o)
     return 0;
 }
 
+/* Once; the user's functions are recorded all the same. */
+static void say_no_kernel(const struct outside *o)
+{
+    const struct tt_interval *i = o->options->interval;
+    char reason[512];
+
+    if (o->options->is_kernel_asked_for && !(i && i->previous) &&
+        !tt_attach_has_kernel(o->attach, reason, sizeof reason))
+        tt_complain("record: no time in the kernel is recorded: %s", reason);
+}
+
 static int begin_in_folder(struct outside *o)
 {
     int error = read_options(o);
@@ -129,6 +140,8 @@ static int begin_in_folder(struct outside *o)
         tt_attach_close(o->attach);
         o->attach = NULL;
     }
+    if (!error)
+        say_no_kernel(o);
     return error;
 }
 

@@ -29,9 +29,10 @@ struct tt_outside_options {
     double delay, duration; /* seconds; duration 0: until it ends */
     struct tt_counter counter[TT_COUNTERS_MAX];
     uint32_t counters;
-    int is_asked_for;    /* to record from outside: no reason needs to be given */
-    uint32_t stack;      /* bytes of each sample's that are copied */
-    uint32_t wait_stack; /* of threads that wait or wake others; 0: no waits */
+    int is_kernel_asked_for; /* it is said if time in the kernel cannot be recorded */
+    int is_asked_for;        /* to record from outside: no reason needs to be given */
+    uint32_t stack;          /* bytes of each sample's that are copied */
+    uint32_t wait_stack;     /* of threads that wait or wake others; 0: no waits */
     enum tt_perf_side side;
     int is_machine;                 /* all processes, and those that are wanted of them */
     const unsigned char *processor; /* of each: is it recorded?  NULL: all are */

@@ -574,6 +574,8 @@ static void add_losses(struct transfer *t)
     tt_builder_fact(t->b, "recordings", TT_FACT_SUM, 1, "");
     tt_builder_fact(t->b, "open", TT_FACT_SUM, !t->trace && h->state == TT_RECORDING_OPEN,
                     "");
+    if (h->recorder && h->state == TT_RECORDING_OPEN)
+        tt_builder_fact(t->b, "recorder", TT_FACT_MAX, h->recorder, "");
     tt_builder_fact(t->b, "torn", TT_FACT_SUM, h->torn != 0, "");
     tt_builder_fact(t->b, "evictions", TT_FACT_SUM, evictions, "");
     tt_builder_fact(t->b, "evicted", TT_FACT_SUM, scale(h, t->elsewhere[1]), "");

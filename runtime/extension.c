@@ -233,22 +233,47 @@ int tt_tree_metric(struct tt_tree *t, uint32_t *chain, uint32_t metric, uint64_t
 
 /* ── By block: marks and tallies ──────────────────────────────────────────────────── */
 
+/* The bytes that are mapped for so many blocks.  Pages without a store take no memory; moving an
+ * array takes longer than a sample. */
+static size_t room_for(uint32_t size)
+{
+    size_t room = 1 << 14;
+
+    while (room < size)
+        room *= 4;
+    return room * sizeof(uint32_t);
+}
+
+/* Most are zero: a copy of those would take memory. */
+static void copy_sparse(uint32_t *to, const uint32_t *from, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (from[i])
+            to[i] = from[i];
+}
+
 /* Grows an array by block.  On failure it stays as it was. */
 static int grow_array(uint32_t **array, uint32_t have, uint32_t want)
 {
-    uint32_t *grown = mmap(NULL, want * sizeof *grown, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    uint32_t *old = *array;
+    uint32_t *grown, *old = *array;
 
     TT_ASSERT(want > have && (have == 0) == (old == NULL));
+    if (old && room_for(have) == room_for(want))
+        return 0;
+    grown = mmap(NULL, room_for(want), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (grown == MAP_FAILED)
         return -TT_ERR_MEMORY;
-    if (old)
-        memcpy(grown, old, have * sizeof *grown);
+    copy_sparse(grown, old, have);
     __atomic_store_n(array, grown, __ATOMIC_RELEASE);
-    if (old)
-        munmap(old, have * sizeof *grown);
+    tt_by_block_free(old, have);
     return 0;
+}
+
+void tt_by_block_free(uint32_t *array, uint32_t size)
+{
+    if (array)
+        munmap(array, room_for(size));
 }
 
 int tt_marks_grow(struct tt_marks *m, uint32_t size)
@@ -261,8 +286,7 @@ int tt_marks_grow(struct tt_marks *m, uint32_t size)
 
 void tt_marks_fini(struct tt_marks *m)
 {
-    if (m->stamp)
-        munmap(m->stamp, m->size * sizeof *m->stamp);
+    tt_by_block_free(m->stamp, m->size);
     *m = (struct tt_marks){NULL, 0, 0};
 }
 

@@ -461,7 +461,8 @@ struct tt_header {
     uint64_t log_lost;     /* ticks of samples that found no room in it */
     uint64_t lost_stacks;  /* of waits and wakings, that the system had no room for */
     uint64_t names_file;   /* inode of TT_PERF_MAP if it is written for us; or 0 */
-    uint64_t reserved[10];
+    uint64_t recorder;     /* process that records this one from outside; 0: itself */
+    uint64_t reserved[9];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

@@ -389,8 +389,7 @@ int tt_tree_init(struct tt_tree *t, struct tt_recording *r,
 void tt_tree_forget(struct tt_tree *t)
 {
     tt_marks_fini(&t->marks);
-    if (t->tally)
-        munmap(t->tally, t->tally_size * sizeof *t->tally);
+    tt_by_block_free(t->tally, t->tally_size);
     if (t->space.slot)
         munmap(t->space.slot, t->space.size * sizeof *t->space.slot);
     if (t->space.told)

@@ -89,6 +89,7 @@ struct tt_attach {
     struct tt_frame_program program;
     struct tt_frame_copies *frames; /* of the current sample, while they are read */
     uint32_t pythons;               /* processes that have one */
+    uint64_t python_sample;         /* time of the last sample of one */
     struct tt_grafting hanging;
     struct tt_sched sched;
     struct tt_kernel_waits waits;
@@ -804,8 +805,10 @@ static void find_stack(struct tt_attach *a, struct process *p,
     if (e->of.sample.has_registers) {
         kernels = h->stack.count;
         unwind_stack(a, p, e);
-        if (h->script.wanted)
+        if (h->script.wanted) {
+            a->python_sample = e->time;
             find_functions(a, p, e, kernels);
+        }
     } else if (!h->stack.count) {
         h->frame[h->stack.count++] = (struct tt_native){
             .pc = e->of.sample.place,
@@ -1257,13 +1260,22 @@ static void trim_tables(struct tt_attach *a)
     tt_modules_trim();
 }
 
+/* A machine nearly always has a process with Python, which seldom runs. */
+static int has_python(const struct tt_attach *a)
+{
+    enum { LATELY = 1000000000 };
+
+    return !a->options.is_machine ||
+           (a->pythons && tt_clock_monotonic() < a->python_sample + LATELY);
+}
+
 /* Code objects are named soon, as they may be deleted; a program that may be Python is
  * found soon. */
 static unsigned rest(const struct tt_attach *a)
 {
     enum { SOON = 10 };
     const unsigned ms = tt_perf_rest(a->events);
-    const int is_soon = !a->program.refused && (a->pythons || !a->options.is_machine);
+    const int is_soon = !a->program.refused && has_python(a);
 
     return is_soon && ms > SOON ? SOON : ms;
 }
@@ -1486,11 +1498,21 @@ void tt_attach_unseen(const struct tt_attach *a,
         each(arg, a->unseen[i]);
 }
 
+int tt_attach_has_kernel(const struct tt_attach *a, char *reason, size_t size)
+{
+    const int has = tt_perf_have_kernel(a->events);
+
+    if (!has)
+        tt_perf_why_no_kernel(reason, size);
+    return has;
+}
+
 void tt_attach_describe(const struct tt_attach *a, const char *program, const char *why)
 {
     struct tt_header *h = tt_recording->header;
 
     h->pid = a->pid;
+    h->recorder = (uint64_t)getpid();
     h->processors = a->options.is_machine ? tt_perf_processors(a->events) : 0;
     memset(h->program, 0, sizeof h->program);
     (void)snprintf(h->program, sizeof h->program, "%s", program);

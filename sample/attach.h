@@ -44,6 +44,9 @@ void tt_attach_unseen(const struct tt_attach *,
                       void (*each)(void *arg, const char *program), void *arg);
 void tt_attach_close(struct tt_attach *);
 
+/* 0: time in the kernel is not recorded, for the stored reason. */
+int tt_attach_has_kernel(const struct tt_attach *, char *reason, size_t size);
+
 /* Stores in the recording's header what was recorded, and `why` from outside. */
 void tt_attach_describe(const struct tt_attach *, const char *program, const char *why);
 

@@ -709,6 +709,22 @@ static void say_machine_denied(char *reason, size_t size)
             paranoia());
 }
 
+void tt_perf_why_no_kernel(char *reason, size_t size)
+{
+    if (geteuid() == 0 || paranoia() <= 1)
+        (void)snprintf(
+            reason, size,
+            "samples of the kernel are forbidden: the container that tallytree "
+            "runs in does not allow them; give it CAP_PERFMON, or run tallytree "
+            "outside");
+    else
+        (void)snprintf(reason, size,
+                       "samples of the kernel are forbidden: "
+                       "/proc/sys/kernel/perf_event_paranoid is %ld; run tallytree as "
+                       "root, give it CAP_PERFMON, or have that set to 1",
+                       paranoia());
+}
+
 static void say_denied(char *reason, size_t size, pid_t pid)
 {
     int n = snprintf(reason, size,
@@ -828,6 +844,9 @@ fail:
                        strerror(errno));
     else if (e && e->no_sched && (errno == EACCES || errno == EPERM))
         say_sched_denied(reason, size);
+    else if (e && e->attr[0].exclude_user && paranoia() == 2 && geteuid() != 0 &&
+             (errno == EACCES || errno == EPERM))
+        tt_perf_why_no_kernel(reason, size);
     else
         say_why(reason, size,
                 o->is_machine    ? 0

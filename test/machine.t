@@ -38,6 +38,75 @@ if build_denied && ./denied true; then
 else
     skip "where no perf events are allowed, that is said" "a program cannot be denied system calls"
 fi
+
+# ── A user's programs ────────────────────────────────────────────────────────────────
+# At 2, the kernel's default, users may sample their own programs, but not the kernel.
+user=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+paranoid=/proc/sys/kernel/perf_event_paranoid pointers=/proc/sys/kernel/kptr_restrict
+paranoid_was=$(cat $paranoid) pointers_was=$(cat $pointers)
+put_back()
+{
+    [ "$(cat $paranoid)" = "$paranoid_was" ] || echo "$paranoid_was" >$paranoid
+    [ "$(cat $pointers)" = "$pointers_was" ] || echo "$pointers_was" >$pointers
+}
+reads='#include <fcntl.h>
+#include <unistd.h>
+static char room[1 << 20];
+__attribute__((noinline)) static void theta_read(int fd) { for (;;) if (read(fd, room, sizeof room) < 0) _exit(1); }
+__attribute__((noinline)) static void theta_spin(void) { for (volatile int i = 0; i < 3000000; i++); }
+int main(int n, char **w) { (void)w; if (n > 1) for (;;) theta_spin(); theta_read(open("/dev/zero", O_RDONLY)); return 0; }'
+# users_own WORDS FLAGS... - records theta, which gets these words, as its user: own/x.tt; what is said is in err.
+users_own()
+{
+    rm -f own/x.tt
+    # shellcheck disable=SC2016
+    "${user[@]}" bash -c './theta $1 & shift; tallytree record -p $! --duration 0.4 -o own/x.tt "$@"; status=$?; kill -KILL $!; exit $status' own "$@" 2>err
+}
+kernel_is_hidden()
+{
+    users_own spin --kernel || { cat err; return 1; }
+    cat err && [ "$(grep -c . err)" = 2 ] && grep "no time in the kernel is recorded: .*perf_event_paranoid is 2; .*CAP_PERFMON, or have that set to 1" err &&
+        tallytree report header own/x.tt | grep "source .*no time in the kernel" && tallytree report flat --csv own/x.tt | grep "theta_spin"
+}
+kernel_was_not_asked_for()
+{
+    users_own spin && cat err && ! grep kernel err && tallytree report flat --csv own/x.tt | grep "theta_spin"
+}
+kernel_alone_is_refused()
+{
+    users_own spin --all-kernel
+    [ $? = 125 ] && cat err && grep "samples of the kernel are forbidden: .*perf_event_paranoid is 2; .*CAP_PERFMON" err && [ ! -e own/x.tt ]
+}
+# At 1 they may; its functions have no names if the system hides their addresses.
+addresses_are_hidden()
+{
+    echo 1 >$paranoid && echo 1 >$pointers && users_own "" --kernel && tallytree report flat --limit all --csv own/x.tt >rows && put_back &&
+        grep "theta_read" rows && grep -F "[kernel]+0x" rows
+}
+capable()
+{
+    "${user[@]}" ./capable record -a --duration 0.3 -o own/a.tt 2>err && cat err && tallytree report header own/a.tt | grep "source .*user and kernel: of the machine"
+}
+users=("a user who asks for the kernel and may not is told, and has the rest" "if it was not asked for, only the header says so"
+    "the kernel alone is refused" "functions of the kernel whose addresses are hidden have no names")
+chmod 755 "$tmp" && mkdir own && chmod 777 own
+if [ "$(id -u)" = 0 ] && [ -w $paranoid ] && [ -w $pointers ] && echo "$reads" >theta.c && cc -O1 -g -o theta theta.c &&
+    "${user[@]}" tallytree --version >/dev/null 2>&1 && trap 'put_back; rm -rf "$tmp"' EXIT && echo 2 >$paranoid 2>/dev/null && users_own spin; then
+    try "${users[0]}" patiently kernel_is_hidden
+    try "${users[1]}" patiently kernel_was_not_asked_for
+    try "${users[2]}" patiently kernel_alone_is_refused
+    try "${users[3]}" patiently addresses_are_hidden
+    put_back
+else
+    for name in "${users[@]}"; do skip "$name" "there is no other user, or the system's settings cannot be changed"; done
+fi
+if [ "$(id -u)" = 0 ] && command -v setcap >/dev/null && cp "$(command -v tallytree)" capable && setcap cap_perfmon+ep capable 2>/dev/null &&
+    "${user[@]}" ./capable --version >/dev/null 2>&1; then
+    try "a user whose tallytree has CAP_PERFMON records the machine" capable
+else
+    skip "a user whose tallytree has CAP_PERFMON records the machine" "no file can have capabilities here"
+fi
+
 refuses() { tallytree record "$@" 2>err; [ $? = 125 ] && cat err; }
 try "-p and -a do not go together" refuses -a -p 1
 try "a processor that is not there is refused" refuses --cpu 99999 true
@@ -72,13 +141,7 @@ static volatile unsigned sum;
 __attribute__((noinline)) static void *eta_spin(void *unused) { (void)unused; pthread_setname_np(pthread_self(), "eta-worker"); $spin }
 int main(void) { pthread_t t; pthread_create(&t, 0, eta_spin, 0); pthread_join(t, 0); return 0; }
 END
-cat >theta.c <<'END'
-#include <fcntl.h>
-#include <unistd.h>
-static char room[1 << 20];
-__attribute__((noinline)) static void theta_read(int fd) { for (;;) if (read(fd, room, sizeof room) < 0) _exit(1); }
-int main(void) { theta_read(open("/dev/zero", O_RDONLY)); return 0; }
-END
+echo "$reads" >theta.c
 cc -O1 -g -o alpha alpha.c && c++ -O1 -g -o beta beta.cpp && cc -O1 -g -static -o epsilon epsilon.c && mkdir -p root/bin &&
     cc -O1 -g -static -o root/bin/zeta zeta.c && cc -O1 -g -pthread -o eta eta.c && cc -O1 -g -o theta theta.c || exit
 program alpha alpha_spin ./alpha
@@ -89,6 +152,13 @@ program theta theta_read ./theta
 program python3 _PyEval_EvalFrameDefault python3 -c 'while True: pass'
 program perl Perl_runops_standard perl -e '1 while 1'
 program sh 'sh|dash' sh -c 'while :; do :; done'
+if command -v lua5.4 >/dev/null; then
+    program lua5.4 'lua_pcallk|lua5.4' lua5.4 -e 'while true do end'
+fi
+if command -v ocamlfind >/dev/null && echo 'let rec iota_spin n = iota_spin (Sys.opaque_identity (n + 1)) let () = iota_spin 0' >iota.ml &&
+    ocamlfind ocamlopt -package str -o iota iota.ml >/dev/null 2>&1; then
+    program iota 'camlIota__iota_spin' ./iota
+fi
 if unshare --mount chroot root /bin/zeta --version >/dev/null 2>&1 & then
     sleep 0.3
     kill $! 2>/dev/null && program zeta zeta_spin unshare --mount chroot root /bin/zeta
@@ -102,7 +172,7 @@ if command -v go >/dev/null && printf 'package main\nvar sum uint32\n//go:noinli
     program gamma main.gammaSpin ./gamma
 fi
 echo "# ${#names[@]} programs: ${names[*]}"
-trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$tmp"' EXIT
+trap 'kill -KILL "${pids[@]}" 2>/dev/null; put_back; rm -rf "$tmp"' EXIT
 
 # used PID - its CPU time in ns, as the scheduler has counted it for all of its threads.
 used() { cat /proc/"$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%d\n", sum }'; }
@@ -168,7 +238,12 @@ for name, pid, ns, function in truth:
 sys.exit(bad > 0)
 END
 }
-[ ${#names[@]} -ge 9 ] || echo "# some programs could not be built"
+ten() { [ "$(cut -d' ' -f1 truth | sort -u | wc -l)" -ge 10 ]; }
+if [ ${#names[@]} -ge 10 ]; then
+    try "there are ten different programs" ten
+else
+    skip "there are ten different programs" "only ${#names[@]} could be built: ${names[*]}"
+fi
 try "each program has the CPU time that /proc says" shares time
 try "and its functions, also in another root and mount namespace" shares functions
 whole()
@@ -280,6 +355,18 @@ killed_recorder()
     reap $top && grep '^tallytree top  machine  gone' out && is_left_clean
 }
 try "a recorder that is killed ends it, and leaves nothing" killed_recorder
+# killed FLAGS... - the recorder is another process than those whose strands are there.
+has_recording() { ls .k.tt.*.live/*.[0-9]*; }
+see_top() { tallytree top -n 1 .k.tt.*.live 2>&1 | head -n 1 | grep "^tallytree top .* $1 "; }
+killed()
+{
+    tallytree record "$@" -o k.tt 2>err & local recorder=$!
+    patiently has_recording && patiently see_top running && kill -KILL $recorder || { kill -KILL $recorder; return 1; }
+    wait $recorder 2>/dev/null
+    see_top "gone before it ended" && rm -rf .k.tt.*
+}
+try "a recorder of the machine that is killed is gone, though what it recorded goes on" killed -a
+try "so is one of a process" killed -p $alpha
 kill -KILL $alpha
 wait $alpha 2>/dev/null
 
