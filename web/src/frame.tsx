@@ -47,7 +47,11 @@ function Groups({ page, compares }: { page: Page; compares: boolean }) {
   const { table } = useTable("view=header");
   const nav = useRef<HTMLElement>(null);
   const on = groupOf(page);
-  useEffect(() => nav.current?.querySelector(".on")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [on, table]);
+  useEffect(() => {
+    // With the next layout: it takes one of its own else.
+    const frame = requestAnimationFrame(() => nav.current?.querySelector(".on")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
+    return () => cancelAnimationFrame(frame);
+  }, [on, table]);
   return (
     <nav ref={nav} aria-label="pages">
       {groups.map((g) => {

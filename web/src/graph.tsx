@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // graph.tsx - the call graph, drawn: blocks as boxes, calls as arrows as wide as their cost.
-import dagre from "@dagrejs/dagre";
+import type dagre from "@dagrejs/dagre";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, share } from "./format";
 import type { Row, Table } from "./model";
 import { addressOf, blockOf, fitName, labelOf, type Block } from "./names";
 import { Answer, Choice } from "./parts";
-import { save, useShell, useSize, useTable } from "./shell";
+import { save, useLibrary, useShell, useSize, useTable } from "./shell";
 import { parse, query, replace, withView, withWords } from "./state";
 
 const LETTERS = 40; // of a name, at most
@@ -46,8 +46,8 @@ const isStem = (table: Table, row: Row) => (table.number(row, "inclusive_share")
 const lettersOf = (table: Table, row: Row) => 12 + Math.round(12 * Math.sqrt(Math.min(0.5, table.number(row, "self_share") ?? 0)));
 
 // Entries of the answer are boxes; what an entry called is an arrow when it is a box too.
-function layOut(table: Table): Drawing {
-  const g = new dagre.graphlib.Graph({ multigraph: false });
+function layOut(layouter: typeof dagre, table: Table): Drawing {
+  const g = new layouter.graphlib.Graph({ multigraph: false });
   g.setGraph({ nodesep: 18, ranksep: 26, marginx: 12, marginy: 12 });
   g.setDefaultEdgeLabel(() => ({}));
   const entries = new Map<string, Row>();
@@ -67,7 +67,7 @@ function layOut(table: Table): Drawing {
     const to = table.text(r, "block");
     if (r.role === "callee" && from && entries.has(to)) g.setEdge(from, to, { row: r, width: 44, height: 14, labelpos: "c" });
   }
-  dagre.layout(g);
+  layouter.layout(g);
   const size = g.graph();
   return {
     left,
@@ -118,12 +118,15 @@ export function GraphTools() {
   );
 }
 
+const loadLayouter = () => import("@dagrejs/dagre").then((m) => m.default);
+
 export function GraphPage() {
   const { state } = useShell();
+  const layouter = useLibrary(loadLayouter);
   const asked = useTable(query(state, "graph", { limit: state.words.limit ?? BOXES }));
   return (
     <section>
-      <Answer asked={asked}>{(table) => <Picture table={table} />}</Answer>
+      <Answer asked={asked}>{(table) => (layouter ? <Picture table={table} layouter={layouter} /> : <p class="waiting" aria-busy="true">…</p>)}</Answer>
     </section>
   );
 }
@@ -154,17 +157,20 @@ const fitOf = (drawing: Size, size: Size) => Math.min(size.width / Math.max(draw
 
 const whole = (drawing: Size, size: Size): View => ({ scale: fitOf(drawing, size), x: drawing.width / 2, y: drawing.height / 2 });
 
+// Where the middle is: at a place, but no side of the window stays empty for it.
+const inside = (at: number, length: number, room: number) => (length <= room ? length / 2 : Math.max(room / 2, Math.min(length - room / 2, at)));
+
 function readable(drawing: Drawing, size: Size, table: Table): View {
   const fit = fitOf(drawing, size);
   const scale = Math.min(Math.max(fit, LEAST), LARGEST);
   if (scale <= fit || !drawing.boxes.length) return { ...whole(drawing, size), scale };
   const most = drawing.boxes.reduce((a, b) => ((table.number(b.row, "self") ?? 0) > (table.number(a.row, "self") ?? 0) ? b : a));
-  return { scale, x: most.x, y: most.y };
+  return { scale, x: inside(most.x, drawing.width, size.width / scale), y: inside(most.y, drawing.height, size.height / scale) };
 }
 
-function Picture({ table }: { table: Table }) {
+function Picture({ table, layouter }: { table: Table; layouter: typeof dagre }) {
   const shell = useShell();
-  const drawing = useMemo(() => layOut(table), [table]);
+  const drawing = useMemo(() => layOut(layouter, table), [layouter, table]);
   const [svg, setSvg] = useState<SVGSVGElement | null>(null);
   const size = useSize(svg);
   const at = shell.state.words.at ?? "";

@@ -6,7 +6,7 @@ import { bands, pale } from "./colours";
 import { amount, exact } from "./format";
 import type { Table } from "./model";
 import { Answer, Scroll } from "./parts";
-import { useDark, useShell, useSize, useTable } from "./shell";
+import { useDark, useLibrary, useShell, useSize, useTable } from "./shell";
 import { format, query, timeOf, withView, withWords, type State } from "./state";
 import { rangeOf, type Range } from "./timeline";
 
@@ -145,13 +145,8 @@ function Maxima({ marks, unit, timeUnit }: { marks: Mark[]; unit: string; timeUn
   );
 }
 
-// Its module makes formats of numbers and dates as it starts, which takes longer than the rest of the page's code: it starts
-// when there is something to plot.
-function usePlot(): typeof uPlot | null {
-  const [made, set] = useState<typeof uPlot | null>(null);
-  useEffect(() => void import("uplot").then((m) => set(() => m.default)), []);
-  return made;
-}
+// It makes formats of numbers and dates as it starts.
+const loadPlot = () => import("uplot").then((m) => m.default);
 
 const doubles = Array.from({ length: 60 }, (_, i) => 2 ** i); // steps of an axis of bytes
 
@@ -172,7 +167,7 @@ function Bands({ table, marks: all, every, times }: { table: Table; marks: Mark[
   const stack = useMemo(() => stackOf(table), [table]);
   const [at, setAt] = useState<number | null>(null);
   const plot = useRef<uPlot | null>(null);
-  const Plot = usePlot();
+  const Plot = useLibrary(loadPlot);
   const unit = table.column("amount")?.unit ?? "";
   const timeUnit = table.column("time")?.unit ?? "";
 

@@ -100,6 +100,13 @@ export function useSize(element: HTMLElement | SVGSVGElement | null): { width: n
   return size;
 }
 
+// Code of a library that starts when it is wanted: then the page does not wait for it at its beginning.
+export function useLibrary<T>(load: () => Promise<T>): T | null {
+  const [library, set] = useState<T | null>(null);
+  useEffect(() => void load().then((l) => set(() => l)), [load]);
+  return library;
+}
+
 // Is the page dark?  Canvases are drawn again when that changes.
 export function useDark(): boolean {
   const query = window.matchMedia("(prefers-color-scheme: dark)");
