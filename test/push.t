@@ -5,6 +5,7 @@ connection or is away gets each of them once, or again if an answer was lost, wi
 change, and with the figures of `report --json`.  What arrives is decoded here, by the protocol's numbers of fields."""
 import collections
 import ctypes
+import email.utils
 import gzip
 import http.server
 import json
@@ -62,8 +63,9 @@ def run(*command, text=None):
 
 class Collector(http.server.ThreadingHTTPServer):
     """Answers requests by a plan, and by 200 when that is over: "429 1", "503", "hang", "close" (it
-    closes the connection instead of reading), "forget" (it keeps the profile, and closes), "307 URL",
-    "partial"."""
+    closes the connection instead of reading), "half" (it does so in the middle of the body), "forget" (it keeps
+    the profile, and closes), "cut" (the same in the middle of its answer), "early" (503 before it has read the body),
+    "date 2" (503, and a date in so many seconds), "307 URL", "partial"."""
     daemon_threads = True
 
     def __init__(self, *plan, port=0):
@@ -96,23 +98,40 @@ class Answer(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def end_early(self, step):
+        """With a reset: what is not read is lost."""
+        self.close_connection = True
+        if step == "half":
+            self.rfile.read(int(self.headers["Content-Length"]) // 2)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            return
+        if step == "early":
+            self.answer(503)
+        self.connection.shutdown(socket.SHUT_RDWR)
+
     def do_POST(self):
         server = self.server
         step, *value = (server.plan.pop(0) if server.plan else "200").split(" ", 1)
-        if step == "close":
-            self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
+        if step in ("close", "half", "early"):
+            server.asked.append((step, time.monotonic(), None))
+            self.end_early(step)
             return
         body = self.rfile.read(int(self.headers["Content-Length"]))
         request = (self.path, dict(self.headers), body)
         server.asked.append((step, time.monotonic(), request))
-        if step in ("200", "forget", "partial", "hold"):
+        if step in ("200", "forget", "cut", "partial", "hold"):
             server.taken.append(request)
         if step in ("hang", "hold"):
             server.held.wait(60)
         elif step == "forget":
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
+        elif step == "cut":
+            self.close_connection = True
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\x0a")
+        elif step == "date":
+            self.answer(503, Retry_After=email.utils.formatdate(time.time() + int(value[0]), usegmt=True))
         elif step == "partial":
             message = b"\x08\x02\x12\x03bad"
             self.answer(200, b"\x0a" + bytes([len(message)]) + message)
@@ -467,6 +486,19 @@ def busy():
 check("one that is busy, closes connections and says nothing gets all, with the same ids", busy)
 
 
+def cut_off():
+    c = Collector("half", "early", "200", "cut", "half", "close")
+    status, said, wrong = push(c, *FILES, "--patience", "60s")
+    c.stop()
+    times = collections.Counter(ids(r)[0] for r in c.taken)
+    if status or said != "sent 6, waiting 0\n" or sorted(times.values()) != [1, 1, 1, 1, 1, 2]:
+        return f"{status} {said} {wrong} {times}"
+    return once_each(c, FILES)
+
+
+check("one that ends the connection within a request or its answer gets all, and only what it has answered by half twice", cut_off)
+
+
 def later():
     c = Collector("429 2")
     status, said, wrong = push(c, ONE, "--patience", "60s")
@@ -478,6 +510,18 @@ def later():
 
 
 check("one that says when it is asked again is left alone until then", later)
+
+
+def later_by_date():
+    c = Collector("date 3")
+    status, said, wrong = push(c, ONE, "--patience", "60s")
+    c.stop()
+    (_, first, _), (_, second, _) = c.asked
+    # A date has whole seconds.
+    return "" if not status and second - first >= 1.9 else f"after {second - first} s: {status} {said} {wrong}"
+
+
+check("so is one that gives a date", later_by_date)
 
 
 def away():
