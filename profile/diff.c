@@ -654,7 +654,11 @@ int tt_diff(const struct tt_profile *a, const struct tt_profile *b, struct tt_qu
     d.a.by_context = d.b.by_context = q->view && strcmp(q->view, "tree") == 0;
     error = tt_side_open(&d.a, a);
     if (!error)
+        error = tt_query_ask(q);
+    if (!error)
         error = tt_side_open(&d.b, b);
+    if (!error)
+        error = tt_query_ask(q);
     if (!error)
         error = match(&d, q, q->metric ? q->metric : usual_metric(a, b));
     if (!error)

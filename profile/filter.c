@@ -31,6 +31,7 @@
 #include "several.h"
 #include "view-order.h"
 #include "view.h"
+#include "views.h"
 
 enum {
     STAGES = 32,      /* filters of one walk: bits of a level */
@@ -383,12 +384,6 @@ static int is_excluded(const struct pass *f, const struct level *l)
     return 0;
 }
 
-/* 0, or -TT_ERR_STATE: it was cancelled. */
-static int ask(const struct tt_query *q)
-{
-    return !q->is_wanted || q->is_wanted(q->asker) ? 0 : -TT_ERR_STATE;
-}
-
 static void place_blocks(struct pass *f)
 {
     for (uint32_t i = 0; i < f->p->blocks; i++)
@@ -407,7 +402,7 @@ static int walk(struct pass *f)
     if (tt_walk_init(&w, f->p, 0) != 0)
         return -TT_ERR_MEMORY;
     for (uint32_t i = 0; !error && tt_walk_next(&w); i++) {
-        error = i % AT_ONCE ? 0 : ask(f->q);
+        error = i % AT_ONCE ? 0 : tt_query_ask(f->q);
         if (!error)
             error = place_context(f, &w);
         if (is_excluded(f, &f->level[w.depth]))
@@ -446,7 +441,7 @@ static int run(struct pass *f, struct tt_filtered *next)
                                                        .stays = 1,
                                                        .less = takes_away(f)});
     if (!error)
-        error = ask(f->q);
+        error = tt_query_ask(f->q);
     if (!error)
         error = tt_builder_finish(f->b, &next->image, &next->size);
     if (!error)
@@ -656,13 +651,22 @@ static void keep_usual(struct tt_profile *own, const struct tt_profile *p)
     own->usual = metric != TT_NONE ? metric + 1 : 0;
 }
 
-/* The view of strands does "by" itself: it has a row for each group. */
+int tt_filter_group(const struct tt_query *q)
+{
+    const char *by = tt_query_other(q, "by");
+    const struct tt_named_view *view = tt_view_named(q->view);
+
+    if (!by || (view && tt_view_key_named(view, "by")))
+        return -1;
+    return tt_group_find(by);
+}
+
 static int apply_groups(const struct tt_profile *p, struct tt_query *q,
                         struct tt_filtered *o)
 {
-    const char *by = tt_query_other(q, "by");
-    int group = by && strcmp(q->view, "strands") != 0 ? tt_group_find(by) : -1, error;
+    const int group = tt_filter_group(q);
     struct tt_filtered next;
+    int error;
 
     if (group < 0)
         return 0;

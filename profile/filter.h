@@ -21,4 +21,8 @@ struct tt_filtered {
 int tt_filter_apply(const struct tt_profile *, struct tt_query *, struct tt_filtered *);
 void tt_filter_close(struct tt_filtered *, const struct tt_memory *);
 
+/* Which group of strands do paths begin with?  Less than 0: none, also if the view itself
+ * has a row for each group. */
+int tt_filter_group(const struct tt_query *);
+
 #endif

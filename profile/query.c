@@ -19,6 +19,11 @@
 
 enum { NEAR_SIZE = 40, TEXT_SIZE = 1 << 16 };
 
+int tt_query_ask(const struct tt_query *q)
+{
+    return !q->is_wanted || q->is_wanted(q->asker) ? 0 : -TT_ERR_STATE;
+}
+
 int tt_query_wrong(struct tt_query *q, const char *format, ...)
 {
     va_list list;

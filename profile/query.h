@@ -58,7 +58,7 @@ struct tt_query {
      * view finds them. */
     const struct tt_bursts *bursts;
     double seconds; /* between the two, for rates; 0: not known */
-    /* Asked now and then while a filter works: does anybody wait for the answer?  NULL: somebody
+    /* Asked now and then while a filter or a view works: does anybody wait for the answer?  NULL: somebody
      * does. */
     int (*is_wanted)(void *asker);
     void *asker;
@@ -86,6 +86,8 @@ int tt_query_check(struct tt_query *);
  * only to wrong figures: they read contexts within bounds, and nothing else.  Is it one
  * of those?  Then its answer needs no check, which would read the whole file. */
 int tt_query_is_bounded(const struct tt_query *, const struct tt_profile *);
+/* 0, or -TT_ERR_STATE: nobody waits for the answer any more. */
+int tt_query_ask(const struct tt_query *);
 /* Sets the reason why a query cannot be answered.  -TT_ERR_OPTION. */
 int tt_query_wrong(struct tt_query *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

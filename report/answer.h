@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* answer.h - answers a query with JSON: everything that the viewer's page asks, natively
+/* answer.h - answers queries with JSON: everything that the viewer's page asks, natively
  * and as WebAssembly.
  *
  * Filtering a large profile takes longer than a view of it, and a page requests many
- * views with the same filters; so the last few filtered profiles are kept. */
+ * views with the same filters; so the last few filtered profiles are kept.
+ *
+ * Several threads may ask at once, and none waits for another's filter or view, unless it is
+ * the same filter.  Meanwhile nothing changes the profile. */
 #ifndef TT_ANSWER_H
 #define TT_ANSWER_H
 
@@ -11,29 +14,56 @@
 #include "query.h"
 #include "text.h"
 
-enum { TT_ANSWERS_KEPT = 3 };
+enum {
+    TT_ANSWERS_KEPT = 3,
+    TT_ANSWERS_WORKED = 2 /* filters at a time: others wait, so that memory is enough */
+};
+/* What one thread uses at a time. */
+enum tt_answers_shared {
+    TT_SHARED_CHECK,
+    TT_SHARED_LISTING,
+    TT_SHARED_BURSTS,
+    TT_ANSWERS_SHARED
+};
+
+/* How threads take turns: a lock of what answers share, which is held for a short time only. */
+struct tt_turns {
+    void (*lock)(void *arg);
+    void (*unlock)(void *arg);
+    /* Unlocks until `wake`, or for a moment; then locks again. */
+    void (*wait)(void *arg);
+    void (*wake)(void *arg);
+    void *arg;
+};
+
+struct tt_kept; /* a filtered profile */
 
 struct tt_answers {
     struct tt_profile *profile;       /* borrowed */
     struct tt_profile *before;        /* borrowed: what it is compared with, or NULL */
     const struct tt_memory *memory;   /* borrowed */
     const struct tt_listing *listing; /* borrowed, set after init; NULL: no code */
-    struct tt_kept {
-        char *key; /* owned: the filters, as text; NULL: an empty slot */
-        size_t key_size;
-        struct tt_filtered filtered;
-        uint64_t used; /* when, by `clock` */
-    } kept[TT_ANSWERS_KEPT];
-    uint64_t clock;
-    /* Set after init: is the answer to the question at hand still wanted?  NULL: yes. */
-    int (*is_wanted)(void *asker);
-    void *asker;
+    const struct tt_turns *turns;     /* borrowed, set after init; NULL: of one thread */
+    struct tt_kept *kept;
+    uint64_t clock;           /* of their use */
     struct tt_bursts *bursts; /* of the profile: owned; NULL: nothing was asked */
+    int used[TT_ANSWERS_SHARED];
 };
 
 void tt_answers_init(struct tt_answers *, struct tt_profile *, struct tt_profile *before,
                      const struct tt_memory *);
 void tt_answers_fini(struct tt_answers *);
+
+/* How many filtered profiles are there? */
+unsigned tt_answers_kept(struct tt_answers *);
+
+struct tt_asked {
+    const char *query;
+    size_t most; /* bytes of the JSON; 0: any length */
+    /* Is the answer still wanted?  NULL: yes.  It is called often, and must be quick. */
+    int (*is_wanted)(void *asker);
+    void *asker;
+};
 
 /* Answers "view=flat&metric=time&…", or "diff&view=flat&…" and "diff&normalise&…" about
  * the changes since `before`, or "diff&rest&time=…" about a range of time and the rest of
@@ -43,6 +73,6 @@ void tt_answers_fini(struct tt_answers *);
  * and the remainder says how many.
  * Otherwise {"tallytree":1,"error":"…"}, and -TT_ERR_OPTION, -TT_ERR_FORMAT, -TT_ERR_MEMORY, or
  * -TT_ERR_STATE if it is not wanted any more. */
-int tt_answer(struct tt_answers *, const char *query, size_t most, struct tt_text *);
+int tt_answer(struct tt_answers *, const struct tt_asked *, struct tt_text *);
 
 #endif

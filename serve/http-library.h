@@ -16,8 +16,10 @@
     F(MHD_get_daemon_info)                                                               \
     F(MHD_lookup_connection_value)                                                       \
     F(MHD_queue_response)                                                                \
+    F(MHD_resume_connection)                                                             \
     F(MHD_start_daemon)                                                                  \
-    F(MHD_stop_daemon)
+    F(MHD_stop_daemon)                                                                   \
+    F(MHD_suspend_connection)
 
 struct tt_microhttpd {
 #define TT_FIELD(name) __typeof__(&(name)) at_##name;
@@ -39,8 +41,10 @@ int tt_microhttpd_load(void);
 #define MHD_get_daemon_info tt_microhttpd.at_MHD_get_daemon_info
 #define MHD_lookup_connection_value tt_microhttpd.at_MHD_lookup_connection_value
 #define MHD_queue_response tt_microhttpd.at_MHD_queue_response
+#define MHD_resume_connection tt_microhttpd.at_MHD_resume_connection
 #define MHD_start_daemon tt_microhttpd.at_MHD_start_daemon
 #define MHD_stop_daemon tt_microhttpd.at_MHD_stop_daemon
+#define MHD_suspend_connection tt_microhttpd.at_MHD_suspend_connection
 #endif
 
 #endif

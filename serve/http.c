@@ -230,31 +230,40 @@ static char *asked_openly(struct tt_http *s, struct MHD_Connection *c, char *uri
     return uri + (uri[0] == '/');
 }
 
-/* Was it accepted? */
-static int answer(struct tt_http *s, struct MHD_Connection *c, const char *method,
-                  char *uri, struct tt_reply *r)
+/* Returns the path of an accepted request, and its query; NULL: the reply says why not. */
+static char *accept_request(struct tt_http *s, struct MHD_Connection *c,
+                            const char *method, char *uri, char **query,
+                            struct tt_reply *r)
 {
-    char *path, *query;
+    char *path;
 
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         refuse(r, MHD_HTTP_METHOD_NOT_ALLOWED,
                "Method not allowed: this server answers GET and HEAD.\n");
-        return 0;
+        return NULL;
     }
     path = s->address ? asked_openly(s, c, uri, r) : asked_here(s, c, uri, r);
-    if (!path)
-        return 0;
-    query = strchr(path, '?');
-    if (query)
-        *query++ = '\0';
-    s->answer(s->arg, path, query ? query : "", r);
-    return 1;
+    *query = path ? strchr(path, '?') : NULL;
+    if (*query)
+        *(*query)++ = '\0';
+    return path;
 }
 
 /* ── The library's callbacks ──────────────────────────────────────────────────────── */
 
+enum stage {
+    BEGUN, /* its headers are there; the next call is for the answer */
+    ASKED,
+    MADE /* the answer is, and has not been sent */
+};
+
 struct request {
-    int begun; /* its headers are there; the next call is for the answer */
+    struct tt_job job; /* the first field */
+    struct tt_http *server;
+    struct MHD_Connection *c;
+    enum stage stage;
+    char *path, *query;
+    struct tt_reply reply;
     char uri[];
 };
 
@@ -264,10 +273,8 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *c)
     size_t size = strlen(uri) + 1;
     struct request *r = malloc(sizeof *r + size);
 
-    (void)arg;
-    (void)c;
     if (r) {
-        r->begun = 0;
+        *r = (struct request){.server = arg, .c = c};
         memcpy(r->uri, uri, size);
     }
     return r;
@@ -296,42 +303,101 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **context,
     *context = info ? tt_connections_add(&s->connections, info->connect_fd) : NULL;
 }
 
+static void make_reply(struct request *r)
+{
+    struct tt_http *s = r->server;
+
+    s->answer(s->arg, r->path, r->query ? r->query : "", &r->reply);
+    tt_connections_end(&s->connections, connection_of(r->c), 1);
+}
+
+/* By a worker, while the library does nothing with the connection. */
+static void run_job(struct tt_job *job)
+{
+    struct request *r = (struct request *)job;
+
+    make_reply(r);
+    r->stage = MADE;
+    MHD_resume_connection(r->c);
+}
+
+static void begin_reply(struct request *r)
+{
+    struct tt_http *s = r->server;
+    struct tt_connection *connection = connection_of(r->c);
+
+    r->reply.connection = connection ? connection->fd : -1;
+    r->reply.is_browser = header_of(r->c, "Sec-Fetch-Mode") != NULL;
+    r->reply.workers = s->address ? NULL : &s->workers;
+    tt_connections_begin(&s->connections, connection);
+}
+
+/* Threads of the library serve many connections each: workers make the replies. */
+static enum MHD_Result answer(struct request *r)
+{
+    struct tt_http *s = r->server;
+
+    begin_reply(r);
+    if (s->address) {
+        make_reply(r);
+        return send_reply(r->c, &r->reply);
+    }
+    r->job.run = run_job;
+    MHD_suspend_connection(r->c);
+    if (tt_workers_give(&s->workers, &r->job) == 0)
+        return MHD_YES;
+    tt_connections_end(&s->connections, connection_of(r->c), 1);
+    refuse(&r->reply, MHD_HTTP_SERVICE_UNAVAILABLE, "This server is ending.\n");
+    r->stage = MADE;
+    MHD_resume_connection(r->c);
+    return MHD_YES;
+}
+
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *version,
                                   const char *data, size_t *size, void **state)
 {
-    struct tt_http *s = arg;
-    struct tt_reply reply = {.status = MHD_HTTP_OK};
-    struct request *request = *state;
-    struct tt_connection *connection;
-    int is_known;
+    struct request *r = *state;
 
     (void)url;
     (void)version;
     (void)data;
-    if (!request)
+    if (!r)
         return MHD_NO;
-    if (!request->begun || *size) { /* uploaded data are ignored */
-        request->begun = 1;
+    if (r->stage == BEGUN || *size) { /* uploaded data are ignored */
+        r->stage = ASKED;
         *size = 0;
         return MHD_YES;
     }
-    connection = connection_of(c);
-    reply.connection = connection ? connection->fd : -1;
-    tt_connections_begin(&s->connections, connection);
-    is_known = answer(s, c, method, request->uri, &reply);
-    tt_connections_end(&s->connections, connection, is_known);
-    return send_reply(c, &reply);
+    if (r->stage == ASKED) {
+        r->reply.status = MHD_HTTP_OK;
+        r->path = accept_request(arg, c, method, r->uri, &r->query, &r->reply);
+        if (r->path)
+            return answer(r);
+    }
+    r->stage = ASKED; /* the library owns the body then */
+    return send_reply(c, &r->reply);
 }
 
+/* A reply that was made is not sent if the server ends first. */
 static void on_done(void *arg, struct MHD_Connection *c, void **state,
                     enum MHD_RequestTerminationCode code)
 {
+    struct request *r = *state;
+
     (void)arg;
     (void)c;
     (void)code;
-    free(*state);
+    if (r && r->stage == MADE && !r->reply.fixed)
+        free(r->reply.body);
+    free(r);
     *state = NULL;
+}
+
+int tt_http_is_wanted(const struct tt_reply *r)
+{
+    return !(r->is_browser && tt_connection_is_gone(r->connection)) &&
+           !(r->workers && tt_workers_are_ending(r->workers));
 }
 
 /* ── Start and stop ───────────────────────────────────────────────────────────────── */
@@ -400,16 +466,19 @@ static int find_address(const struct tt_http *s, struct sockaddr_storage *to)
     return IN6_IS_ADDR_UNSPECIFIED(&six->sin6_addr) ? MHD_USE_DUAL_STACK : MHD_USE_IPv6;
 }
 
-/* Requests to an open address wait for their results, each in a separate thread. */
+/* Requests to an open address wait for their results, each in a separate thread.  Those of a
+ * browser on this machine are answered by workers. */
 int tt_http_start(struct tt_http *s)
 {
     struct sockaddr_storage address;
     const union MHD_DaemonInfo *info;
-    unsigned mode = s->address ? MHD_USE_THREAD_PER_CONNECTION : MHD_USE_AUTO;
+    unsigned mode = s->address ? MHD_USE_THREAD_PER_CONNECTION
+                               : MHD_USE_AUTO | MHD_ALLOW_SUSPEND_RESUME;
     unsigned connections = s->address ? OPEN_CONNECTIONS : make_room();
     int family = find_address(s, &address);
 
-    if (family < 0 || tt_microhttpd_load() != 0)
+    if (family < 0 || tt_microhttpd_load() != 0 ||
+        (!s->address && tt_workers_start(&s->workers) != 0))
         return -1;
     tt_connections_init(&s->connections, connections / SPARE);
     s->daemon = MHD_start_daemon(
@@ -417,11 +486,13 @@ int tt_http_start(struct tt_http *s)
         on_request, s, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_CONNECTION_LIMIT,
         connections, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HEADERS, MHD_OPTION_URI_LOG_CALLBACK, on_uri, NULL,
+        (size_t)HEADERS, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
         MHD_OPTION_NOTIFY_COMPLETED, on_done, NULL,
         s->address ? MHD_OPTION_END : MHD_OPTION_THREAD_POOL_SIZE, THREADS,
         MHD_OPTION_END);
     if (!s->daemon) {
+        if (!s->address)
+            tt_workers_end(&s->workers);
         tt_connections_fini(&s->connections);
         return -1;
     }
@@ -442,6 +513,8 @@ void tt_http_stop(struct tt_http *s)
 {
     if (!s->daemon)
         return;
+    if (!s->address)
+        tt_workers_end(&s->workers);
     MHD_stop_daemon(s->daemon);
     tt_connections_fini(&s->connections);
     s->daemon = NULL;

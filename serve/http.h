@@ -17,6 +17,7 @@
 
 #include "access.h"
 #include "connections.h"
+#include "workers.h"
 
 struct tt_reply {
     unsigned status; /* 200 … */
@@ -25,7 +26,9 @@ struct tt_reply {
         body; /* malloc'ed; freed when it was sent; or, with `fixed`, borrowed for good */
     size_t size;
     int fixed, gzipped;
-    int connection; /* given: where it is sent to, for tt_connection_is_gone */
+    int connection; /* given: where it is sent to, for tt_connection_is_gone; or -1 */
+    int is_browser; /* given: does a browser ask? */
+    struct tt_workers *workers; /* given: those that make it, or NULL */
 };
 
 struct tt_http {
@@ -40,6 +43,7 @@ struct tt_http {
     void *arg;
     void *daemon;
     struct tt_connections connections;
+    struct tt_workers workers; /* without an address */
 };
 
 /* 0, or -1 with errno. */
@@ -47,6 +51,9 @@ int tt_http_start(struct tt_http *);
 /* Returns the reason of errno after a failed start, as text. */
 const char *tt_http_reason(void);
 void tt_http_stop(struct tt_http *);
+/* While a reply is made: does anybody wait for it?  A browser closes the connection of a request
+ * that it cancels; other programs may close the half on which they send, and then read. */
+int tt_http_is_wanted(const struct tt_reply *);
 /* Can only this machine reach the address?  -1 with errno if the host is unknown. */
 int tt_http_is_local(const char *address);
 

@@ -23,6 +23,7 @@ enum {
     LINE_MOST = 4096,        /* of one line of it */
     OFTEN = 500000000,       /* ns: a live profile is read no more often than this, */
     SHARE = 4,               /* and no more than one part in so many of the time */
+    MOMENT = 20000000,       /* ns between two looks whether an answer is still wanted */
     TRIES = 40               /* readings that fail until it is lost: files are moved */
 };
 
@@ -34,15 +35,38 @@ static int64_t now(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static void lock(void *arg) { pthread_mutex_lock(&((struct tt_page *)arg)->lock); }
+
+static void unlock(void *arg) { pthread_mutex_unlock(&((struct tt_page *)arg)->lock); }
+
+static void wake(void *arg) { pthread_cond_broadcast(&((struct tt_page *)arg)->change); }
+
+/* Not longer than a moment: whoever asks may leave meanwhile. */
+static void wait_for_change(void *arg)
+{
+    struct tt_page *s = arg;
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    t.tv_nsec += MOMENT;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&s->change, &s->lock, &t);
+}
+
 static void begin_answers(struct tt_page *s)
 {
     tt_answers_init(&s->answers, s->profile, s->before, s->memory);
     s->answers.listing = s->listing;
+    s->answers.turns = &s->turns;
 }
 
 void tt_page_init(struct tt_page *s)
 {
     pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->change, NULL);
+    s->is_wanted = tt_http_is_wanted;
+    s->turns = (struct tt_turns){lock, unlock, wait_for_change, wake, s};
     begin_answers(s);
     s->version = 1;
     s->loaded = now();
@@ -52,6 +76,7 @@ void tt_page_init(struct tt_page *s)
 void tt_page_fini(struct tt_page *s)
 {
     tt_answers_fini(&s->answers);
+    pthread_cond_destroy(&s->change);
     pthread_mutex_destroy(&s->lock);
 }
 
@@ -103,34 +128,47 @@ static int reply_asset(struct tt_reply *r, const char *path)
 
 /* ── Views ────────────────────────────────────────────────────────────────────────── */
 
-/* A page that is left, or a search that is typed on, ends its connection. */
-static int is_wanted(void *asker)
-{
-    const struct tt_reply *r = asker;
+struct asker {
+    const struct tt_page *page;
+    const struct tt_reply *reply;
+};
 
-    return !tt_connection_is_gone(r->connection);
+/* A page that is left, or a search that is typed on, ends its connection. */
+static int is_wanted(void *arg)
+{
+    const struct asker *a = arg;
+
+    return a->page->is_wanted(a->reply);
 }
 
+/* Without the lock: others are answered meanwhile. */
 static void reply_query(struct tt_page *s, const char *query, struct tt_reply *r)
 {
+    struct asker asker = {s, r};
+    struct tt_asked asked = {query, TT_REPLY_MOST, is_wanted, &asker};
     struct tt_text t;
     int error;
 
+    pthread_mutex_lock(&s->lock);
+    s->users++;
+    pthread_mutex_unlock(&s->lock);
     tt_text_init(&t, NULL);
-    s->answers.is_wanted = is_wanted;
-    s->answers.asker = r;
-    error = tt_answer(&s->answers, query, TT_REPLY_MOST, &t);
+    error = tt_answer(&s->answers, &asked, &t);
+    pthread_mutex_lock(&s->lock);
+    s->users--;
+    pthread_mutex_unlock(&s->lock);
     reply_json(r, !error ? 200 : error == -TT_ERR_OPTION ? 400 : 500, &t);
 }
 
 /* ── A live profile ───────────────────────────────────────────────────────────────── */
 
+/* While a query is answered, the profile is not replaced: it is asked again soon. */
 static void refresh(struct tt_page *s)
 {
     int64_t begin = now(), rest = s->cost * SHARE > OFTEN ? s->cost * SHARE : OFTEN;
     int error;
 
-    if (!s->live || begin - s->loaded < rest)
+    if (!s->live || s->users || begin - s->loaded < rest)
         return;
     tt_answers_fini(&s->answers);
     error = s->reload(s->arg, &s->profile, &s->live, &s->end);
@@ -283,10 +321,12 @@ void tt_page_answer(void *page, const char *path, const char *query, struct tt_r
 
     if (reply_asset(r, path))
         return;
-    pthread_mutex_lock(&s->lock);
-    if (strcmp(path, "query") == 0)
+    if (strcmp(path, "query") == 0) {
         reply_query(s, query, r);
-    else if (strcmp(path, "state") == 0)
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    if (strcmp(path, "state") == 0)
         reply_state(s, r);
     else if (strcmp(path, "source") == 0)
         reply_source(s, query, r);

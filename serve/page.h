@@ -34,9 +34,14 @@ struct tt_page {
      * its `size` bytes, and none in them; NULL: *reason says why. */
     char *(*source)(void *arg, const char *file, size_t *size, const char **reason);
     void *arg;
-    const struct tt_listing *listing; /* borrowed: of its code; used under the lock */
+    const struct tt_listing *listing; /* borrowed: of its code; used by one at a time */
 
-    pthread_mutex_t lock; /* of all below, and of the profile */
+    pthread_mutex_t lock; /* of all below; held only for a short time, or to reload */
+    pthread_cond_t change;
+    /* Does anybody wait for this reply?  Set by tt_page_init; a test may replace it. */
+    int (*is_wanted)(const struct tt_reply *);
+    unsigned users; /* queries that are being answered: the profile stays as it is */
+    struct tt_turns turns;
     struct tt_answers answers;
     uint64_t version;     /* how often it was replaced */
     int64_t loaded, cost; /* when, and how long that took, in ns */

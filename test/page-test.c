@@ -2,24 +2,21 @@
 /* page-test.c - what the viewer's server does for a page that does not wait any more. */
 #include "page.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "by-hand.h"
 
-static unsigned filters_kept(const struct tt_page *page)
-{
-    unsigned count = 0;
-
-    for (int i = 0; i < TT_ANSWERS_KEPT; i++)
-        count += page->answers.kept[i].key != NULL;
-    return count;
-}
-
 /* The status of the answer to a query that came from a connection. */
 static unsigned ask(struct tt_page *page, int connection, const char *query)
 {
-    struct tt_reply r = {.connection = connection};
+    struct tt_reply r = {.connection = connection, .is_browser = 1};
 
     tt_page_answer(page, "query", query, &r);
     free(r.body);
@@ -41,19 +38,135 @@ TEST(work_for_a_connection_that_is_gone_is_not_done)
     page.profile = &m.p;
     tt_page_init(&page);
     CHECK_INT(ask(&page, ends[0], query), 200);
-    CHECK_INT(filters_kept(&page), 1);
+    CHECK_INT(tt_answers_kept(&page.answers), 1);
     close(ends[1]);
     CHECK_INT(ask(&page, ends[0], "view=flat&exclude=main"), 500);
-    CHECK_INT(filters_kept(&page), 1);
-    CHECK_INT(ask(&page, ends[0], query), 200); /* that was done before */
+    CHECK_INT(tt_answers_kept(&page.answers), 1);
+    CHECK_INT(ask(&page, ends[0], query),
+              500); /* nor is a view of what was done before */
+    CHECK_INT(ask(&page, -1, query), 200);
     CHECK_INT(ask(&page, -1, "view=flat&exclude=main"), 200);
-    CHECK_INT(filters_kept(&page), 2);
+    CHECK_INT(tt_answers_kept(&page.answers), 2);
     CHECK_INT(ask(&page, -1, "view=flat&select=main"), 200);
-    CHECK_INT(filters_kept(&page), TT_ANSWERS_KEPT);
+    CHECK_INT(tt_answers_kept(&page.answers), TT_ANSWERS_KEPT);
     CHECK_INT(ask(&page, ends[0], "view=flat&select=gc"), 500);
-    CHECK_INT(filters_kept(&page), TT_ANSWERS_KEPT); /* none had to go */
-    CHECK_INT(ask(&page, ends[0], query), 200);
+    CHECK_INT(tt_answers_kept(&page.answers), TT_ANSWERS_KEPT); /* none had to go */
+    CHECK_INT(ask(&page, -1, query), 200);
+    CHECK_INT(tt_answers_kept(&page.answers), TT_ANSWERS_KEPT);
     close(ends[0]);
     tt_page_fini(&page);
     end(&m);
+}
+
+/* ── While a filter works ─────────────────────────────────────────────────────────── */
+
+static struct tt_page page;
+static sem_t working, may_go_on;
+static atomic_int in_time, is_left;
+
+/* Of the filter's request: it is asked this while it works, and waits until the others have their
+ * answers, or for a minute. */
+static int is_wanted(const struct tt_reply *r)
+{
+    struct timespec end;
+
+    if (r->connection != 1)
+        return 1;
+    if (is_left)
+        return 0;
+    sem_post(&working);
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += 60;
+    while (sem_timedwait(&may_go_on, &end) != 0)
+        if (errno != EINTR)
+            return in_time = 0;
+    sem_post(&may_go_on);
+    return !is_left;
+}
+
+static void *ask_filter(void *arg)
+{
+    *(unsigned *)arg = ask(&page, 1, "view=flat&exclude=gc");
+    return NULL;
+}
+
+static void *ask_same(void *arg)
+{
+    *(unsigned *)arg = ask(&page, 2, "view=tree&exclude=gc");
+    return NULL;
+}
+
+static int begin_page(struct made *m)
+{
+    begin(m);
+    add(m, "main", 1, 10);
+    add(m, "main;gc", 2, 30);
+    if (!finish(m))
+        return 0;
+    page = (struct tt_page){.profile = &m->p, .live = 1};
+    tt_page_init(&page);
+    page.is_wanted = is_wanted;
+    page.loaded = INT64_MIN / 2; /* so that it is to be read again */
+    in_time = 1;
+    is_left = 0;
+    sem_init(&working, 0, 0);
+    sem_init(&may_go_on, 0, 0);
+    return 1;
+}
+
+static void end_page(struct made *m)
+{
+    tt_page_fini(&page);
+    end(m);
+}
+
+TEST(others_are_answered_while_a_filter_works)
+{
+    unsigned filtered = 0, same = 0;
+    struct tt_reply state = {.connection = -1};
+    pthread_t thread, other;
+    struct made m;
+
+    if (!begin_page(&m))
+        return;
+    pthread_create(&thread, NULL, ask_filter, &filtered);
+    sem_wait(&working);
+    pthread_create(&other, NULL, ask_same, &same);
+    CHECK_INT(ask(&page, -1, "view=flat"), 200);
+    CHECK_INT(ask(&page, -1, "view=flat&exclude=main"), 200);
+    tt_page_answer(&page, "state", "",
+                   &state); /* which does not read a profile that is used */
+    CHECK_INT(state.status, 200);
+    CHECK_INT(page.version, 1);
+    free(state.body);
+    CHECK_INT(filtered, 0);
+    CHECK_INT(same, 0);
+    sem_post(&may_go_on);
+    pthread_join(thread, NULL);
+    pthread_join(other, NULL);
+    CHECK_INT(in_time, 1);
+    CHECK_INT(filtered, 200);
+    CHECK_INT(same, 200);
+    CHECK_INT(tt_answers_kept(&page.answers), 2); /* the same is worked at once */
+    end_page(&m);
+}
+
+TEST(a_filter_that_is_left_is_made_for_others)
+{
+    unsigned filtered = 0, same = 0;
+    pthread_t thread, other;
+    struct made m;
+
+    if (!begin_page(&m))
+        return;
+    pthread_create(&thread, NULL, ask_filter, &filtered);
+    sem_wait(&working);
+    pthread_create(&other, NULL, ask_same, &same);
+    is_left = 1;
+    sem_post(&may_go_on);
+    pthread_join(thread, NULL);
+    pthread_join(other, NULL);
+    CHECK_INT(same, 200);
+    CHECK_INT(tt_answers_kept(&page.answers), 1);
+    end_page(&m);
 }

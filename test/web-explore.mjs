@@ -441,6 +441,23 @@ await run(async () => {
   ok((await page.$$eval("th", (e) => e.map((x) => x.textContent.trim()))).includes("words"), "the tree has them, too");
   await shoot(page, "several");
 
+  /* Work that takes long can be cancelled. */
+  const held = [];
+  await page.route(/query.*exclude=f8/, (route) => void held.push(route));
+  const failed = page.waitForEvent("requestfailed", (r) => r.url().includes("exclude=f8"));
+  await to(page, "#view=flat");
+  await page.evaluate(() => void (location.hash += "&exclude=f8"));
+  await page.waitForSelector(".working button");
+  ok(held.length > 0, "the page says that it works");
+  await page.click(".working button");
+  await failed;
+  await page.waitForSelector("main .hint");
+  is([await page.textContent("main .hint p"), await page.$$eval(".working button", (e) => e.length)], ["The work at this page was cancelled.", 0], "a click cancels it");
+  await page.click("main .hint button:has-text('go back')");
+  await settled(page);
+  is([word(page, "exclude"), (await cells(page, flat)).length > 60], [null, true], "and another leads back");
+  await page.unroute(/query.*exclude=f8/);
+
   /* Choices go by arrow keys. */
   await to(page, "#view=flame");
   await page.focus('[role=radio][aria-checked=true]');

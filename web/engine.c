@@ -40,6 +40,6 @@ EXPORT("ask") const char *tt_engine_ask(const char *query)
 {
     text.bytes.count = 0;
     text.failed = 0;
-    (void)tt_answer(&answers, query, 0, &text);
+    (void)tt_answer(&answers, &(struct tt_asked){.query = query}, &text);
     return tt_text_string(&text);
 }

@@ -9,6 +9,7 @@ import { hasLetters, Help } from "./help";
 import { Live, useLive } from "./live";
 import { Menu } from "./menu";
 import { hasAddresses, openingMetric, start } from "./model";
+import { Working } from "./parts";
 import { groupOf, groups, pageOf, pagesOf, wordsOf } from "./routes";
 import { ShellContext, useHits, useTableAt, type MenuAt, type Shell } from "./shell";
 import { Strip } from "./strip";
@@ -93,6 +94,7 @@ function App() {
       </a>
       <Header page={page} compares={compares}>
         <Search input={input} hits={hits.length} hit={at} step={(by) => setHit((h) => h + by)} />
+        <Working />
         <Live live={live} />
         <button aria-label="help and keys" class="quiet" onClick={() => showHelp(true)}>
           ?

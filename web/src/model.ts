@@ -117,12 +117,16 @@ interface Engine {
   state(): Promise<unknown>;
 }
 
+// Why there is no answer: this page has cancelled the question.
+export const CANCELLED = "the request was cancelled";
+
 class Server implements Engine {
   private async get(path: string, signal?: AbortSignal): Promise<unknown> {
     let reply: Response;
     try {
       reply = await fetch(path, { credentials: "omit", cache: "no-store", signal: signal ?? null });
     } catch {
+      if (signal?.aborted) throw new Error(CANCELLED);
       throw new Error("tallytree view does not answer any more; start it again");
     }
     return reply.json();
@@ -172,7 +176,7 @@ class Module implements Engine {
   }
   async query(query: string, signal?: AbortSignal) {
     await new Promise((resolve) => setTimeout(resolve)); // lets the browser draw first
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw new Error(CANCELLED);
     const at = this.put(new TextEncoder().encode(query + "\0"));
     const answer = this.text(this.e.ask(at));
     this.e.free(at);
@@ -269,6 +273,24 @@ interface Kept {
 }
 const kept = new Map<string, Kept>();
 
+// Those that have no answer yet; what is called when they become some, or none.
+const waiting = new Set<Kept>();
+export const waits = { change: (_some: boolean) => {} };
+
+function wait(entry: Kept) {
+  const ended = () => {
+    waiting.delete(entry);
+    if (!waiting.size) waits.change(false);
+  };
+  waiting.add(entry);
+  if (waiting.size === 1) waits.change(true);
+  entry.answer.then(ended, ended);
+}
+
+export function cancelAnswers() {
+  for (const entry of waiting) entry.stop.abort();
+}
+
 export function forgetAnswers() {
   kept.clear();
 }
@@ -295,6 +317,7 @@ function keep(query: string): Kept {
   stop.signal.addEventListener("abort", forget);
   entry.answer.then(() => (entry.askers = Infinity), forget); // there is nothing to stop
   kept.set(query, entry);
+  wait(entry);
   for (const old of kept.keys()) {
     if (kept.size <= KEPT) break;
     kept.delete(old);

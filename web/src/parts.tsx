@@ -4,10 +4,10 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Asked } from "./shell";
 import { useShell, useTable } from "./shell";
-import type { Table } from "./model";
+import { cancelAnswers, CANCELLED, waits, type Table } from "./model";
 import { group } from "./format";
 import { fitName } from "./names";
-import { besideOf, query, replace, timeOf, withTime, withWords, type State } from "./state";
+import { besideOf, isFirst, query, replace, timeOf, withTime, withWords, type State } from "./state";
 
 function Notes({ table }: { table: Table }) {
   const notes = table.remarks.filter((r) => r.kind !== "series" && r.kind !== "other series"); // their page lists them
@@ -23,13 +23,52 @@ function Notes({ table }: { table: Table }) {
 
 const WHOLE_RUN = ["space", "slowest"]; // views of what is not kept by time
 
-// Why there is no answer: an error, or a metric that is not kept by time.
+const LONG = 700; // ms: of shorter work nothing is said
+
+// Says that an answer takes long; a click cancels it.
+export function Working() {
+  const [long, set] = useState(false);
+  useEffect(() => {
+    let timer = 0;
+    waits.change = (some) => {
+      clearTimeout(timer);
+      if (some) timer = window.setTimeout(() => set(true), LONG);
+      else set(false);
+    };
+    return () => {
+      clearTimeout(timer);
+      waits.change = () => {};
+    };
+  }, []);
+  return (
+    <span class="working" role="status">
+      {long ? (
+        <>
+          working … <button onClick={cancelAnswers}>cancel</button>
+        </>
+      ) : null}
+    </span>
+  );
+}
+
+function Cancelled() {
+  return (
+    <div class="hint" role="status">
+      <p>The work at this page was cancelled.</p>
+      <button onClick={() => location.reload()}>do it again</button>
+      {isFirst() ? null : <button onClick={() => history.back()}>go back</button>}
+    </div>
+  );
+}
+
+// Why there is no answer: it was cancelled, an error, or a metric that is not kept by time.
 export function Failure({ error }: { error: string }) {
   const shell = useShell();
   const { state } = shell;
   const wanted = [state.words.metric ?? "", ...besideOf(state)].filter((m) => m);
   const asked = useTable(timeOf(state) && wanted.length ? query({ ...state, words: {} }, "header") : null);
   const missing = asked.table ? wanted.filter((m) => !asked.table!.metrics().includes(m)) : [];
+  if (error === CANCELLED) return <Cancelled />;
   if (asked.busy) return <p class="waiting" aria-busy="true">…</p>;
   if (timeOf(state) && WHOLE_RUN.includes(state.view))
     return (
