@@ -326,7 +326,8 @@ if unshare -m true 2>/dev/null && [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=6
     trap 'kill -KILL "$burner" $viewer $other 2>/dev/null; umount full; wait; rm -rf "$tmp"' EXIT
     kill -CONT "$burner"
     start full/D
-    sleep 1.2
+    begun() { [ "$(chain full/D)" ]; }
+    patiently begun
     cp err said.before
     chain full/D | head -n 1 >first
     (cd full/D && cksum "$(cat ../../first)") >first.sum
