@@ -45,6 +45,7 @@ soak: all; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-as
 	test/tcl-counts.py build/tallytree 1 1000 && { test -z "$$TALLYTREE_TCLLIB" || \
 	test/tcl-packages.py build/tallytree "$$TALLYTREE_TCLLIB" $(TCLLIB:%=modules/%.test); } && \
 	for t in patch sites switch switch-exception; do TT_TOGGLES=10000 build/test/$$t-test || exit; done; \
+	TT_SOAK=1 build/test/window-test && for t in musl aarch64; do TT_SOAK=1 test/long/$$t.t || exit; done && \
 	TT_TOGGLES=10000 test/toggles.t && TT_TOGGLES=1 test/hooks.t
 tidy: ; tools/setup tidy && tools/tidy
 amalgamation: ; tools/amalgamate build/amalgamation

@@ -57,6 +57,9 @@ static struct {
 /* `make gate` runs the tests at length, with TT_LONG set. */
 static inline int tap_is_long(void) { return getenv("TT_LONG") != NULL; }
 
+/* `make soak` runs those at length that take minutes. */
+static inline int tap_is_soak(void) { return getenv("TT_SOAK") != NULL; }
+
 /* Builds with sanitizers and emulated programs are slower, and run a fifth of n cases. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(TAP_EMULATED)
 #define TAP_CASES(n) ((n) / 5)

@@ -22,8 +22,8 @@ on_target()
         # A static C library wants its own allocator.
         *" test/memory-test.c") [[ " ${compiler[*]} " != *" -static "* ]] || continue ;;
         esac
-        if is_long "$test" && [ -z "${TT_LONG:-}" ]; then
-            skip "$(basename "$test" .c)" "takes minutes here; make gate runs it"
+        if is_long "$test" && [ -z "${TT_SOAK:-}" ]; then
+            skip "$(basename "$test" .c)" "takes minutes here; make soak runs it"
             continue
         fi
         try "$(basename "$test" .c)" run "$test"

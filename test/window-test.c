@@ -481,7 +481,7 @@ static void interrupt_everywhere(const struct way *how, const char *words,
 #ifndef __x86_64__
     SKIP("an exclusive store does not come about one instruction at a time");
 #endif
-    unsigned steps = 0, stride = tap_is_long() ? 1 : 3;
+    unsigned steps = 0, stride = tap_is_soak() ? 1 : 3;
     int status, more = 1;
 
     way = how;
@@ -501,7 +501,7 @@ static void interrupt_everywhere(const struct way *how, const char *words,
     if (WIFEXITED(status) && WEXITSTATUS(status) == UNSWITCHED)
         SKIP("functions cannot be switched on here");
     /* Each round steps from the beginning: the later the place, the fewer there are. */
-    for (; more > 0; steps += stride + (tap_is_long() ? 0 : steps / 32))
+    for (; more > 0; steps += stride + (tap_is_soak() ? 0 : steps / 32))
         more = interrupt(child, steps);
     CHECK_INT(more, 0);
     window->over = 1;
