@@ -83,8 +83,10 @@ function App() {
     return () => document.removeEventListener("keydown", onKey);
   }, [state, header, compares, main]);
   // What had the focus went with its page: it goes on from the next one's beginning.
+  const opened = useRef(false);
   useEffect(() => {
-    if (document.activeElement === document.body && version) main?.focus({ preventScroll: true });
+    if (document.activeElement === document.body && opened.current) main?.focus({ preventScroll: true });
+    opened.current = true;
   }, [state.view, state.words.block]);
 
   return (

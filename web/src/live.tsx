@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // live.tsx - a recording that is still written is read again and again, to its end.
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { forgetAnswers, readState, type LiveState } from "./model";
 
 export interface Following {
-  version: number;
+  version: number; // 0: as it was when the page was opened
   live: boolean;
   end: LiveState["end"] | "unknown"; // unknown: the server does not answer any more
   before: boolean;
@@ -17,6 +17,7 @@ const TRIES = 3; // one answer may be lost
 export function useLive(): Following {
   const [now, set] = useState<Omit<Following, "paused" | "pause">>({ version: 0, live: false, end: "", before: false });
   const [paused, pause] = useState(false);
+  const known = useRef<number>(); // the server's number of the version
   useEffect(() => {
     if (paused) return undefined;
     let timer = 0;
@@ -27,9 +28,13 @@ export function useLive(): Following {
         (s) => {
           if (ended) return;
           failed = 0;
+          const changed = known.current !== undefined && known.current !== s.version;
+          known.current = s.version;
+          if (changed) forgetAnswers();
           set((last) => {
-            if (last.version && last.version !== s.version) forgetAnswers();
-            return s;
+            const version = last.version + Number(changed);
+            // Nothing is drawn again for what is as before.
+            return version === last.version && s.live === last.live && s.end === last.end && s.before === last.before ? last : { ...s, version };
           });
           if (s.live) timer = window.setTimeout(look, 1000);
         },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // shell.ts - the frame of every page of the viewer: the address, hits, the block's menu.
 import { createContext } from "preact";
-import { useContext, useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { askFor, type Table } from "./model";
 import type { Block } from "./names";
 import type { State } from "./state";
@@ -47,6 +47,8 @@ export const useTable = (query: string | null) => useAnswer(query, useShell().ve
 
 function useAnswer(query: string | null, version: number): Asked {
   const [asked, set] = useState<Asked>({ table: null, error: null, busy: query !== null });
+  // The engine begins while the rest of the page is made.
+  useMemo(() => query !== null && askFor(query)[1](), [query, version]);
   useLayoutEffect(() => {
     if (query === null) {
       set({ table: null, error: null, busy: false });

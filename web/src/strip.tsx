@@ -22,6 +22,8 @@ const PATIENCE = 250; // ms: keys that follow each other are one step
 const LAST = "-10s..";
 const ENOUGH = 4; // samples in a bucket, on average
 const BURST = 12; // pixels: the mark of one, at least
+const WIDEST = 1700; // pixels: the page
+const BESIDE = 144; // pixels: what is beside the strip
 const LINE = 2; // pixels, between threads that run and that wait
 
 const micro = (ns: number) => Number((ns / 1e9).toFixed(6)); // in seconds
@@ -137,16 +139,17 @@ function Lane({ header, live }: { header: Table; live: boolean }) {
   const drag = useRef<Drag | null>(null);
   const timer = useRef(0);
 
-  const buckets = width ? Math.max(50, Math.min(1000, 50 * Math.round(Math.min(width / 2, samplesOf(header) / ENOUGH) / 50))) : 0;
+  const room = Math.min(WIDEST, document.documentElement.clientWidth) - BESIDE; // it is asked for before it has a width
+  const buckets = Math.max(50, Math.min(1000, 50 * Math.round(Math.min(room / 2, samplesOf(header) / ENOUGH) / 50)));
   const words = { buckets, limit: ROWS, by: (state.view === "timeline" && state.words.by) || (numberOf(header, "strands") <= ROWS + 2 ? "strand" : "process") };
   const zoom = zoomOf(state, live);
   const others = state.filters.filter((f) => f.kind !== "time");
   const filtered = others.some((f) => !f.off);
   const bare = { ...state, filters: [] };
-  const askedWhole = useTable(buckets ? timeline(bare, "", words) : null);
-  const askedPart = useTable(buckets && zoom ? timeline(bare, zoom, words) : null);
-  const askedChosen = useTable(buckets && filtered ? timeline({ ...state, filters: others }, zoom, { buckets, limit: 1 }) : null);
-  const askedStates = useTable(buckets && !filtered && hasWaits(header) ? timeline(bare, zoom, { buckets, by: "state" }) : null);
+  const askedWhole = useTable(timeline(bare, "", words));
+  const askedPart = useTable(zoom ? timeline(bare, zoom, words) : null);
+  const askedChosen = useTable(filtered ? timeline({ ...state, filters: others }, zoom, { buckets, limit: 1 }) : null);
+  const askedStates = useTable(!filtered && hasWaits(header) ? timeline(bare, zoom, { buckets, by: "state" }) : null);
   const whole = useMemo(() => read(askedWhole.table), [askedWhole.table]);
   const part = useMemo(() => read(askedPart.table), [askedPart.table]);
   const chosen = useMemo(() => read(askedChosen.table), [askedChosen.table]);
