@@ -303,6 +303,7 @@ static int serve(struct viewing *v, const sigset_t *ends)
     struct tt_http http = {.port = (uint16_t)v->port,
                            .hosts = v->hosts,
                            .answer = tt_page_answer,
+                           .is_quick = tt_page_is_quick,
                            .arg = &page};
     struct redirect redirect;
     char address[TT_TOKEN_MOST + 40];

@@ -58,8 +58,8 @@ struct tt_query {
      * view finds them. */
     const struct tt_bursts *bursts;
     double seconds; /* between the two, for rates; 0: not known */
-    /* Asked now and then while a filter or a view works: does anybody wait for the answer?  NULL: somebody
-     * does. */
+    /* Is the answer still wanted?  A filter asks now and then, a view between its steps.  NULL: it
+     * is. */
     int (*is_wanted)(void *asker);
     void *asker;
     char error[160];

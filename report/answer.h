@@ -5,8 +5,9 @@
  * Filtering a large profile takes longer than a view of it, and a page requests many
  * views with the same filters; so the last few filtered profiles are kept.
  *
- * Several threads may ask at once, and none waits for another's filter or view, unless it is
- * the same filter.  Meanwhile nothing changes the profile. */
+ * Several threads may ask at once.  One waits for another only for the same filter, for a place
+ * among the filters that work, and for what one thread uses at a time.  Meanwhile nothing changes
+ * the profile. */
 #ifndef TT_ANSWER_H
 #define TT_ANSWER_H
 
@@ -16,7 +17,7 @@
 
 enum {
     TT_ANSWERS_KEPT = 3,
-    TT_ANSWERS_WORKED = 2 /* filters at a time: others wait, so that memory is enough */
+    TT_ANSWERS_WORKED = 2 /* filters at a time: others wait, as each takes memory */
 };
 /* What one thread uses at a time. */
 enum tt_answers_shared {
@@ -26,7 +27,7 @@ enum tt_answers_shared {
     TT_ANSWERS_SHARED
 };
 
-/* How threads take turns: a lock of what answers share, which is held for a short time only. */
+/* How threads take turns: a lock of what answers share, which none holds while it works. */
 struct tt_turns {
     void (*lock)(void *arg);
     void (*unlock)(void *arg);

@@ -184,15 +184,18 @@ static int open_event(const struct perf_event_attr *a, pid_t tid, long processor
 /* With the kernel, if that is allowed. */
 static int open_allowed(struct tt_perf *e, uint32_t kind, pid_t tid, long processor)
 {
+    struct perf_event_attr user = e->attr[kind];
     int fd = open_event(&e->attr[kind], tid, processor);
 
     e->no_sched = fd < 0 && kind >= SLEEPS;
     if (fd >= 0 || kind >= SLEEPS || (errno != EACCES && errno != EPERM) ||
         e->attr[0].exclude_kernel || e->attr[0].exclude_user)
         return fd;
-    for (uint32_t i = 0; i < e->kinds; i++)
+    user.exclude_kernel = user.exclude_callchain_kernel = 1;
+    fd = open_event(&user, tid, processor);
+    for (uint32_t i = 0; fd >= 0 && i < e->kinds; i++)
         e->attr[i].exclude_kernel = e->attr[i].exclude_callchain_kernel = 1;
-    return open_event(&e->attr[kind], tid, processor);
+    return fd;
 }
 
 /* ── Rings ────────────────────────────────────────────────────────────────────────── */
@@ -802,7 +805,7 @@ int tt_perf_open(struct tt_perf **out, const struct tt_perf_options *o, char *re
                  size_t size)
 {
     struct tt_perf *e = calloc(1, sizeof *e);
-    int error = -TT_ERR_MEMORY;
+    int error = -TT_ERR_MEMORY, why;
 
     *out = NULL;
     errno = ENOMEM;
@@ -839,20 +842,21 @@ int tt_perf_open(struct tt_perf **out, const struct tt_perf_options *o, char *re
     return 0;
 
 fail:
+    why = errno;
     if (e && e->refused)
         (void)snprintf(reason, size, "this machine does not count %s (%s)", e->refused,
-                       strerror(errno));
-    else if (e && e->no_sched && (errno == EACCES || errno == EPERM))
+                       strerror(why));
+    else if (e && e->no_sched && (why == EACCES || why == EPERM))
         say_sched_denied(reason, size);
     else if (e && e->attr[0].exclude_user && paranoia() == 2 && geteuid() != 0 &&
-             (errno == EACCES || errno == EPERM))
+             (why == EACCES || why == EPERM))
         tt_perf_why_no_kernel(reason, size);
     else
         say_why(reason, size,
                 o->is_machine    ? 0
                 : e && e->failed ? e->failed
                                  : o->pid[0],
-                errno);
+                why);
     tt_perf_close(e);
     return error;
 }

@@ -87,10 +87,14 @@ void tt_connections_end(struct tt_connections *s, struct tt_connection *c, int i
     pthread_mutex_unlock(&s->lock);
 }
 
-int tt_connection_is_gone(int fd)
+static int has_event(int fd, int events)
 {
-    struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+    struct pollfd p = {.fd = fd, .events = (short)events};
 
     return fd >= 0 && poll(&p, 1, 0) == 1 &&
-           (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
+           (p.revents & (events | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
+
+int tt_connection_is_gone(int fd) { return has_event(fd, POLLRDHUP); }
+
+int tt_connection_is_reset(int fd) { return has_event(fd, 0); }

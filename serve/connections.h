@@ -33,4 +33,7 @@ void tt_connections_end(struct tt_connections *, struct tt_connection *, int is_
 /* Has the other side closed a connection? */
 int tt_connection_is_gone(int fd);
 
+/* Neither half of it is open. */
+int tt_connection_is_reset(int fd);
+
 #endif

@@ -338,7 +338,7 @@ static enum MHD_Result answer(struct request *r)
     struct tt_http *s = r->server;
 
     begin_reply(r);
-    if (s->address) {
+    if (s->address || (s->is_quick && s->is_quick(r->path))) {
         make_reply(r);
         return send_reply(r->c, &r->reply);
     }
@@ -396,7 +396,8 @@ static void on_done(void *arg, struct MHD_Connection *c, void **state,
 
 int tt_http_is_wanted(const struct tt_reply *r)
 {
-    return !(r->is_browser && tt_connection_is_gone(r->connection)) &&
+    return !(r->is_browser ? tt_connection_is_gone(r->connection)
+                           : tt_connection_is_reset(r->connection)) &&
            !(r->workers && tt_workers_are_ending(r->workers));
 }
 

@@ -40,6 +40,7 @@ struct tt_http {
     /* Answers a request for `path` ("" or "query") with `query` (the text after '?', or
      * ""), both as they were sent, with %XX.  Called by several threads at once. */
     void (*answer)(void *arg, const char *path, const char *query, struct tt_reply *);
+    int (*is_quick)(const char *path); /* answered without a worker; NULL: none is */
     void *arg;
     void *daemon;
     struct tt_connections connections;

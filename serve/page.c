@@ -47,7 +47,7 @@ static void wait_for_change(void *arg)
     struct tt_page *s = arg;
     struct timespec t;
 
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     t.tv_nsec += MOMENT;
     t.tv_sec += t.tv_nsec / 1000000000;
     t.tv_nsec %= 1000000000;
@@ -63,8 +63,13 @@ static void begin_answers(struct tt_page *s)
 
 void tt_page_init(struct tt_page *s)
 {
+    pthread_condattr_t monotonic;
+
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->change, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->change, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     s->is_wanted = tt_http_is_wanted;
     s->turns = (struct tt_turns){lock, unlock, wait_for_change, wake, s};
     begin_answers(s);
@@ -314,6 +319,11 @@ static void reply_source(struct tt_page *s, const char *query, struct tt_reply *
 }
 
 /* ── What is where ────────────────────────────────────────────────────────────────── */
+
+int tt_page_is_quick(const char *path)
+{
+    return strcmp(path, "query") != 0 && strcmp(path, "source") != 0;
+}
 
 void tt_page_answer(void *page, const char *path, const char *query, struct tt_reply *r)
 {

@@ -36,9 +36,9 @@ struct tt_page {
     void *arg;
     const struct tt_listing *listing; /* borrowed: of its code; used by one at a time */
 
-    pthread_mutex_t lock; /* of all below; held only for a short time, or to reload */
+    pthread_mutex_t lock; /* of all below; not held by a query while it works */
     pthread_cond_t change;
-    /* Does anybody wait for this reply?  Set by tt_page_init; a test may replace it. */
+    /* Is this reply still wanted?  Set by tt_page_init; a test may replace it. */
     int (*is_wanted)(const struct tt_reply *);
     unsigned users; /* queries that are being answered: the profile stays as it is */
     struct tt_turns turns;
@@ -52,5 +52,8 @@ void tt_page_init(struct tt_page *);
 void tt_page_fini(struct tt_page *);
 /* The answer function of a tt_http; `page` is a struct tt_page. */
 void tt_page_answer(void *page, const char *path, const char *query, struct tt_reply *);
+
+/* What needs no worker, and is answered even if all workers wait. */
+int tt_page_is_quick(const char *path);
 
 #endif

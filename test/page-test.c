@@ -61,7 +61,7 @@ TEST(work_for_a_connection_that_is_gone_is_not_done)
 /* ── While a filter works ─────────────────────────────────────────────────────────── */
 
 static struct tt_page page;
-static sem_t working, may_go_on;
+static sem_t working, waits, may_go_on;
 static atomic_int in_time, is_left;
 
 /* Of the filter's request: it is asked this while it works, and waits until the others have their
@@ -70,6 +70,8 @@ static int is_wanted(const struct tt_reply *r)
 {
     struct timespec end;
 
+    if (r->connection == 2)
+        sem_post(&waits); /* for the filter of the first one */
     if (r->connection != 1)
         return 1;
     if (is_left)
@@ -110,6 +112,7 @@ static int begin_page(struct made *m)
     in_time = 1;
     is_left = 0;
     sem_init(&working, 0, 0);
+    sem_init(&waits, 0, 0);
     sem_init(&may_go_on, 0, 0);
     return 1;
 }
@@ -132,6 +135,7 @@ TEST(others_are_answered_while_a_filter_works)
     pthread_create(&thread, NULL, ask_filter, &filtered);
     sem_wait(&working);
     pthread_create(&other, NULL, ask_same, &same);
+    sem_wait(&waits);
     CHECK_INT(ask(&page, -1, "view=flat"), 200);
     CHECK_INT(ask(&page, -1, "view=flat&exclude=main"), 200);
     tt_page_answer(&page, "state", "",
@@ -162,10 +166,13 @@ TEST(a_filter_that_is_left_is_made_for_others)
     pthread_create(&thread, NULL, ask_filter, &filtered);
     sem_wait(&working);
     pthread_create(&other, NULL, ask_same, &same);
+    sem_wait(&waits);
     is_left = 1;
     sem_post(&may_go_on);
     pthread_join(thread, NULL);
     pthread_join(other, NULL);
+    CHECK_INT(in_time, 1);
+    CHECK_INT(filtered, 500);
     CHECK_INT(same, 200);
     CHECK_INT(tt_answers_kept(&page.answers), 1);
     end_page(&m);

@@ -119,9 +119,11 @@ await run(async () => {
   {
     const threads = replayed("threads.tt", ["a", "b", "c", "d"].map((n) => `strand ${n}\npush main\ntick ${n === "d" ? 900 : 100}\npop\n`).join(""));
     const page = await view(threads, "");
+    await page.waitForFunction(() => /Threads are uneven/.test(document.querySelector(".findings")?.textContent ?? ""));
     const finding = (await page.$$eval(".findings li", (e) => e.map((x) => x.textContent))).find((f) => f.startsWith("Threads are uneven"));
     const uneven = async (name, events) => {
       const other = await view(replayed(name, events), "");
+      await other.waitForFunction(() => document.querySelector(".findings") && performance.getEntriesByType("resource").filter((e) => e.name.includes("view=strands")).length >= 2);
       await settled(other);
       return (await other.$$eval(".findings li", (e) => e.map((x) => x.textContent))).some((f) => f.startsWith("Threads are uneven"));
     };

@@ -117,7 +117,8 @@ async function flame(page) {
   }
   await page.keyboard.up("Control");
   // The address follows when the wheel rests.
-  for (let last = ""; !last || last !== word(page, "zoom"); await page.waitForTimeout(1500)) last = word(page, "zoom") ?? "";
+  await page.waitForFunction(() => location.hash.includes("zoom="));
+  for (let last = "", more = 0; last !== word(page, "zoom") && more < 20; more++, await page.waitForTimeout(1500)) last = word(page, "zoom");
   await settled(page);
   const [from, to_] = word(page, "zoom").split("..").map(Number);
   ok(to_ - from < 0.001 && Math.abs(from - 0.25) < 0.002, "the wheel with Ctrl zooms around the pointer, and the address has it", word(page, "zoom"));

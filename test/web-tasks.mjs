@@ -127,7 +127,7 @@ await run(async () => {
   const made = "operator new(unsigned long)";
   writeFileSync(costs, `events: peak live\n${call("main", "index", "700 300")}${call("index", push, "700 300")}${call("main", "keep(std::string, int)", "300 700")}${call("keep(std::string, int)", "xmalloc", "300 700")}${call(push, made, "700 300")}fn=${made}\n1 700 300\nfn=xmalloc\n1 300 700\n`);
   const library = await view(costs, overview);
-  await library.waitForFunction(() => /never freed/.test(document.querySelector(".findings")?.textContent ?? ""));
+  await library.waitForFunction(() => /never freed/.test(document.querySelector(".findings")?.textContent ?? "") && /at the peak/.test(document.querySelector(".findings").textContent));
   const wanted = await library.textContent(".findings");
   ok(/70.00\s*% of what was alive at the peak was allocated by index\./.test(wanted) && /70.00\s*% of them allocated by keep\(std::string, int\)\./.test(wanted), "findings name the program's functions, and not its allocators", wanted);
 });

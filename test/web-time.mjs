@@ -605,6 +605,8 @@ int main(int n, char **v) { FILE *f = fopen(v[n - 1], "w"); fprintf(f, "%.6f", n
     while (!folders() && recorder.exitCode === null) await new Promise((done) => setTimeout(done, 50));
     const page = await view(folders(), "#view=flat");
     await page.waitForSelector(".strip .edge");
+    let lost = 0;
+    await page.route("**/state", (r) => (lost++ ? r.continue() : r.abort())); // one answer is lost, and the page goes on
     const end = () => page.$eval('.strip [aria-label="from"]', (e) => Number(e.nextElementSibling.getAttribute("aria-valuemax")));
     const early = await end();
     await page.click("text=last 10 s");
@@ -626,6 +628,6 @@ int main(int n, char **v) { FILE *f = fopen(v[n - 1], "w"); fprintf(f, "%.6f", n
       const [all] = report(recording, "flat", `--time=${a.toFixed(3)}s..${b.toFixed(3)}s`).filter((r) => r.role === "total");
       ok(all.self > 0 && of(name) === all.self, `in the phase of ${name} all is in it`, JSON.stringify([a, b, all.self, got.map((r) => [r.name, r.figures])]));
     }
-    is(page.complaints, [], "no complaint from the browser");
+    is(page.complaints.filter((c) => !c.includes("ERR_FAILED")), [], "no complaint from the browser");
   }
 });

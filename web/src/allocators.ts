@@ -14,6 +14,6 @@ export const allocators = new RegExp(
     ")$",
 );
 
-// These, and what the library of C++ has between them and a program's own functions.  A template that returns a type of the
-// library is taken for one of it.
-export const libraryPattern = `/${allocators.source.replace(/\)\$$/, "|([^(<]* )?(std|__gnu_cxx)::.*)$")}/`;
+// These, and what the libraries of C++ and Rust have between them and a program's own functions.  A template that returns a type of the
+// library is taken for one of its functions.
+export const libraryPattern = `/${allocators.source.replace(/\)\$$/, "|([^(<]* )?<?(std|__gnu_cxx|alloc|core)::.*)$")}/`;

@@ -137,9 +137,10 @@ function useFindings(known: Known, before: boolean): Finding[] {
   const root = entry(spread.table);
   const first = entry(largest.table);
   const ran = root ? (spread.table!.number(root, "strands") ?? 0) : 0; // a thread that only waits for others is none of them
-  const part = first ? (largest.table!.number(first, "self_share") ?? 0) : 0;
+  const total = root ? (spread.table!.number(root, "inclusive") ?? 0) : 0;
+  const part = root && total ? (spread.table!.number(root, "spread_max") ?? 0) / total : 0;
   const uneven = part * ran - 1;
-  const byChance = first !== undefined && part - 1 / Math.max(1, ran) < (largest.table!.number(first, "self_error") ?? 0);
+  const byChance = part - 1 / Math.max(1, ran) < ((first && largest.table!.number(first, "self_error")) ?? 0);
   if (root && uneven > UNEVEN && !byChance && known.header.facts.filter((f) => f.name === "program").length < 2)
     out.push({ text: `Threads are uneven: ${spread.table!.text(root, "max_strand")} has ${share(uneven)} more than the mean of ${many(ran, "thread")} that ran.`, link: format(withView(state, "strands")), to: "threads" });
   const top = entry(hot.table);

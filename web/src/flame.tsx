@@ -7,7 +7,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { amount, exact, group, share, shorten } from "./format";
 import { faintPaint, hottest, modulePaint, moduleName, paintOf, type ColourBy } from "./colours";
 import type { Row, Table } from "./model";
-import { blockOf, fitName, labelOf, place } from "./names";
+import { blockOf, fitLabel, fitName, labelOf, place } from "./names";
 import { isWhole, moved, PartMap, useDrag, WHOLE as ALL, withIn, zoomed, type Part } from "./part";
 import { save, useDark, useShell, useSize } from "./shell";
 import { addFilter, exactly } from "./state";
@@ -210,7 +210,7 @@ export function textOf(f: Frame, room: number, letter: number, measure: (text: s
   if (label.length < 4 && room > 0 && measure(marks + label) <= room) return marks + label;
   if (room <= 16) return "";
   for (let most = Math.floor(room / letter) - marks.length; most > 0; most--) {
-    const text = marks + fitName(label, most);
+    const text = marks + (nameless ? fitName(label, most) : fitLabel(block, most));
     if (text.length * WIDEST * letter > room && measure(text) > room) continue;
     return text.length > 4 || !text.includes("…") ? text : "";
   }

@@ -48,7 +48,7 @@ function Groups({ page, compares }: { page: Page; compares: boolean }) {
   const nav = useRef<HTMLElement>(null);
   const on = groupOf(page);
   useEffect(() => {
-    // With the next layout: it takes one of its own else.
+    // By itself it would force a layout.
     const frame = requestAnimationFrame(() => nav.current?.querySelector(".on")?.scrollIntoView({ block: "nearest", inline: "nearest" }));
     return () => cancelAnimationFrame(frame);
   }, [on, table]);

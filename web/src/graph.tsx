@@ -4,7 +4,7 @@ import type dagre from "@dagrejs/dagre";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { amount, share } from "./format";
 import type { Row, Table } from "./model";
-import { addressOf, blockOf, fitName, labelOf, type Block } from "./names";
+import { addressOf, blockOf, fitLabel, labelOf, type Block } from "./names";
 import { Answer, Choice } from "./parts";
 import { save, useLibrary, useShell, useSize, useTable } from "./shell";
 import { parse, query, replace, withView, withWords } from "./state";
@@ -57,7 +57,7 @@ function layOut(layouter: typeof dagre, table: Table): Drawing {
     else if (isStem(table, r)) left.push(table.text(r, "name"));
     else entries.set(table.text(r, "block"), r);
   for (const [block, row] of entries) {
-    const name = fitName(labelOf(blockOf(table, row)), LETTERS);
+    const name = fitLabel(blockOf(table, row), LETTERS);
     const letters = lettersOf(table, row);
     g.setNode(block, { row, letters, width: Math.max(112, name.length * letters * 0.62 + 24), height: letters * 1.3 + 28 });
   }
@@ -314,7 +314,7 @@ function Picture({ table, layouter }: { table: Table; layouter: typeof dagre }) 
               class={"box" + (hit ? " hit" : "")}
               tabindex={0}
               role="link"
-              aria-label={`${fitName(b.name, LETTERS)} ${share(self)} of ${share(table.number(b.row, "inclusive_share") ?? 0)}`}
+              aria-label={`${fitLabel(b.block, LETTERS)} ${share(self)} of ${share(table.number(b.row, "inclusive_share") ?? 0)}`}
               onClick={() => dragged.current || open()}
               onKeyDown={(e) => {
                 if (e.key === "Enter") open();
@@ -335,7 +335,7 @@ function Picture({ table, layouter }: { table: Table; layouter: typeof dagre }) 
                 fill={`hsl(${40 - Math.min(1, self * 2) * 25} 85% ${96 - Math.min(1, Math.sqrt(self) * 1.2) * 30}%)`}
               />
               <text x={b.x} y={b.y + b.letters * 0.32 - 9} text-anchor="middle" style={{ fontSize: `${b.letters}px` }}>
-                {fitName(b.name, LETTERS)}
+                {fitLabel(b.block, LETTERS)}
               </text>
               <text x={b.x} y={b.y + b.height / 2 - 8} text-anchor="middle" class="small">
                 {`${share(self)} of ${share(table.number(b.row, "inclusive_share") ?? 0)}`}
@@ -348,7 +348,7 @@ function Picture({ table, layouter }: { table: Table; layouter: typeof dagre }) 
         <figcaption title={drawing.left.join("\n")}>{`${drawing.boxes.length} functions, ${drawing.arrows.length} calls${drawing.left.length ? `; left out: ${drawing.left.length} that all is in` : ""}. Each box has its self of its total share; an arrow is as wide as what its calls cost.`}</figcaption>
         <button aria-label="larger" onClick={() => zoom(1.3)}>+</button>
         <button aria-label="smaller" onClick={() => zoom(1 / 1.3)}>−</button>
-        <button onClick={() => shell.go(withWords(shell.state, { at: WHOLE }))}>whole</button>
+        <button onClick={() => (clearTimeout(kept.current), shell.go(withWords(shell.state, { at: WHOLE })))}>whole</button>
         <button onClick={() => save("graph.svg", new Blob([copyOf()], { type: "image/svg+xml" }))}>save SVG</button>
         <button onClick={savePng}>save PNG</button>
       </div>

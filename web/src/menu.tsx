@@ -9,6 +9,8 @@ import { addFilter, exactly, withView, type FilterKind } from "./state";
 // A pattern of all functions of a module, whose name is a path's last part.
 const ofModule = (module: string) => `${exactly(module)}:*`;
 
+const HEIGHT = 520; // pixels: of all actions, about
+
 export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
   const shell = useShell();
   const { state } = shell;
@@ -76,15 +78,13 @@ export function Menu({ at, close }: { at: MenuAt; close: () => void }) {
     e.preventDefault();
   }
 
+  const top = Math.max(4, Math.min(at.y, window.innerHeight - HEIGHT));
   return (
     <section
       ref={list}
       class="menu"
       aria-label={at.block.name}
-      style={{
-        left: `${Math.max(4, Math.min(at.x, window.innerWidth - 300))}px`,
-        top: `${Math.max(4, Math.min(at.y, window.innerHeight - 440))}px`,
-      }}
+      style={{ left: `${Math.max(4, Math.min(at.x, window.innerWidth - 300))}px`, top: `${top}px`, maxHeight: `calc(100vh - ${top + 4}px)` }}
       onKeyDown={onKey}
     >
       <div class="title">{labelOf(at.block)}</div>

@@ -275,7 +275,7 @@ const kept = new Map<string, Kept>();
 
 // Those that have no answer yet; what is called when they become some, or none.
 const waiting = new Set<Kept>();
-export const waits = { change: (_some: boolean) => {} };
+export const waits = { change: (_some: boolean) => {}, some: () => waiting.size > 0 };
 
 function wait(entry: Kept) {
   const ended = () => {

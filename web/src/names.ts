@@ -87,7 +87,7 @@ function brief(name: string): string {
   let out = "";
   for (let i = 0; i < name.length; i++) {
     const c = name[i]!;
-    const end = /operator\W?$/.test(out) || name.startsWith("(anonymous", i) ? -1 : c === "<" ? endOf(name, i, "<", ">") : c === "(" ? endOf(name, i, "(", ")") : -1;
+    const end = /operator\W?$/.test(out) || /^\((anonymous|\*)/.test(name.slice(i, i + 10)) ? -1 : c === "<" ? endOf(name, i, "<", ">") : c === "(" ? endOf(name, i, "(", ")") : -1;
     if (end > i + 3 && i > 0) {
       out += c + "…" + name[end];
       i = end;
@@ -127,12 +127,22 @@ function partsOf(name: string): string[] {
   return called || !spaced ? parts : [];
 }
 
-const bare = (part: string) => (part.startsWith("<") ? part : part.replace(/<[^<>]*>$/, ""));
+const CLONE = /\.(part|isra|constprop|cold|llvm|lto_priv|so)\b/; // what a compiler has added; a library
+
+// Of Go and Java, and the like: net/http.(*Server).Serve is http, (*Server) and Serve.
+function dotted(name: string): string[] {
+  if (/\s/.test(name) || CLONE.test(name)) return [];
+  const parts = name.slice(name.lastIndexOf("/") + 1).split(".");
+  return parts.every((p) => /^[\p{L}_$<(]/u.test(p)) ? parts : [];
+}
+
+const bare = (part: string) => (/^<|^operator\W/.test(part) ? part : part.replace(/<[^<>]*>$/, ""));
 
 // All of a name, and shorter forms of it.  The last part of it says most.
 function makeForms(name: string): string[] {
   const short = brief(name);
-  const parts = short.includes("::") ? partsOf(short) : [];
+  if (!short.includes("::")) return [name, short, ...dotted(short).map((_, i, all) => all.slice(i).join("."))];
+  const parts = partsOf(short);
   return [name, short, ...parts.map((_, i) => parts.slice(i).join("::")), ...(parts.length > 1 ? [parts.slice(-2).map(bare).join("::"), bare(parts[parts.length - 1]!)] : [])];
 }
 
@@ -153,4 +163,10 @@ export function fitName(name: string, most = MOST): string {
     forms.set(name, (known = makeForms(name)));
   }
   return known.find((f) => f.length <= most) ?? shorten(known[known.length - 1]!, Math.max(1, most));
+}
+
+// The same with what distinguishes the block from others of its name, if there is room for both.
+export function fitLabel(block: Block, most: number): string {
+  const room = most - block.apart.length - 3;
+  return block.apart && room >= Math.min(8, block.name.length) ? `${fitName(block.name, room)} (${block.apart})` : fitName(block.name, most);
 }

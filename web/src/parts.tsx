@@ -35,6 +35,7 @@ export function Working() {
       if (some) timer = window.setTimeout(() => set(true), LONG);
       else set(false);
     };
+    waits.change(waits.some()); // the first questions are older than this
     return () => {
       clearTimeout(timer);
       waits.change = () => {};

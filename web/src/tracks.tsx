@@ -55,9 +55,10 @@ export function TracksPage() {
   const { state } = shell;
   const limit = Number(state.words.limit ?? LIMIT);
   const by = state.words.by ?? "";
-  const samples = samplesOf(useTable("view=header").table);
+  const { table: header } = useTable("view=header");
+  const samples = samplesOf(header);
   const buckets = Math.max(10, Math.min(BUCKETS, Math.floor(samples / ENOUGH)));
-  const asked = useTable(samples ? query(state, "timeline", { by, buckets, limit }) : null);
+  const asked = useTable(header ? query(state, "timeline", { by, buckets, limit }) : null);
   const choose = (thread: string) => {
     shell.go(withWords(state, { thread }));
     document.querySelector(".chart-of")?.scrollIntoView({ block: "nearest" });
@@ -128,11 +129,12 @@ interface Cell {
 // Whole cells alone, of columns whose length is round and which begin at a multiple of it: of
 // seconds, if there are not too many or too few.  A cell is not shorter than what a sample is for:
 // it would show more than there was, beside cells without any.
-function gridOf(shown: Range, sample: number): Grid {
+function gridOf(shown: Range, sample: number, wanted = SECOND): Grid {
   const span = shown.to - shown.from;
   const step = Math.max(stepOf(span, COLUMNS), sample ? stepOf(ROWS * sample, 1) : 0);
-  const column = step < SECOND && span >= FEW * SECOND ? SECOND : step;
+  const column = step < wanted && span >= FEW * wanted ? wanted : step;
   const from = Math.ceil(shown.from / column - 1e-6) * column;
+  if (column > step && Math.floor((shown.to - from) / column + 1e-6) < FEW) return gridOf(shown, sample, step);
   const cells = Math.min(COLUMNS * ROWS, Math.floor(((shown.to - from) * ROWS) / column + 1e-6));
   return { from, column, cells: cells < FEW * ROWS ? 0 : cells };
 }
