@@ -80,8 +80,10 @@ static int is_wanted(const struct tt_reply *r)
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += 60;
     while (sem_timedwait(&may_go_on, &end) != 0)
-        if (errno != EINTR)
-            return in_time = 0;
+        if (errno != EINTR) {
+            in_time = 0;
+            return 0;
+        }
     sem_post(&may_go_on);
     return !is_left;
 }
