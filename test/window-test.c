@@ -455,7 +455,7 @@ static int go_on(pid_t child, int signal, int *status)
 static int interrupt(pid_t child, unsigned steps)
 {
     unsigned at = steps;
-    int status;
+    int status = 0;
 
     while (steps--) {
         if (ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) != 0 ||
