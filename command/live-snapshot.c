@@ -142,10 +142,13 @@ int tt_live_snapshot_is_gone(const struct tt_profile *p)
     if (!tt_fact_number(p, "open") || !p->strands ||
         gethostname(host, sizeof host - 1) != 0)
         return 0;
-    for (uint32_t i = 0; i < p->strands; i++)
-        if (strcmp(tt_profile_string(p, p->strand[i].host), host) != 0 ||
+    for (uint32_t i = 0; i < p->strands; i++) {
+        /* A strand that was just begun may have no host yet. */
+        const char *of = tt_profile_string(p, p->strand[i].host);
+        if ((*of && strcmp(of, host) != 0) ||
             tt_live_snapshot_is_alive(recorder ? recorder : p->strand[i].pid))
             return 0;
+    }
     return 1;
 }
 
