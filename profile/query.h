@@ -86,7 +86,7 @@ int tt_query_check(struct tt_query *);
  * only to wrong figures: they read contexts within bounds, and nothing else.  Is it one
  * of those?  Then its answer needs no check, which would read the whole file. */
 int tt_query_is_bounded(const struct tt_query *, const struct tt_profile *);
-/* 0, or -TT_ERR_STATE: nobody waits for the answer any more. */
+/* 0, or -TT_ERR_STATE: the answer is not wanted any more. */
 int tt_query_ask(const struct tt_query *);
 /* Sets the reason why a query cannot be answered.  -TT_ERR_OPTION. */
 int tt_query_wrong(struct tt_query *, const char *format, ...)

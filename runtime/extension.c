@@ -233,8 +233,8 @@ int tt_tree_metric(struct tt_tree *t, uint32_t *chain, uint32_t metric, uint64_t
 
 /* ── By block: marks and tallies ──────────────────────────────────────────────────── */
 
-/* The bytes that are mapped for so many blocks.  Pages without a store take no memory,
- * unless the kernel uses large ones; moving an array takes longer than a sample. */
+/* Returns how many bytes to map for an array of `size` blocks.  It has room to grow: moving an array takes longer
+ * than a sample.  Pages without a store take no memory, unless the kernel uses large ones. */
 static size_t room_for(uint32_t size)
 {
     size_t room = 1 << 14;

@@ -45,7 +45,7 @@ int tt_tree_metric_evicted(struct tt_tree *, struct tt_node *n, tt_block, uint32
 /* Adds to a metric on a chain of extensions; async-signal-safe if it is already there. */
 int tt_tree_metric(struct tt_tree *, uint32_t *chain, uint32_t metric, uint64_t amount);
 
-/* Frees an array of so many blocks: a tree's tallies, or marks; NULL: nothing. */
+/* Frees an array that has an entry for each of `size` blocks; NULL: does nothing. */
 void tt_by_block_free(uint32_t *array, uint32_t size);
 
 int tt_marks_grow(struct tt_marks *, uint32_t size);

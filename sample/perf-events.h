@@ -153,9 +153,9 @@ uint64_t tt_perf_period(const struct tt_perf *);
 /* Are an interpreter's frames copied? */
 int tt_perf_copy_frames(const struct tt_perf *);
 
-/* Is the time in the kernel counted, and are its frames shown?  Otherwise, stores the
- * reason. */
+/* Is the time in the kernel counted, and are its frames shown? */
 int tt_perf_have_kernel(const struct tt_perf *);
+/* Stores the reason why they are not. */
 void tt_perf_why_no_kernel(char *reason, size_t size);
 
 #endif

@@ -52,7 +52,7 @@ int tt_http_start(struct tt_http *);
 /* Returns the reason of errno after a failed start, as text. */
 const char *tt_http_reason(void);
 void tt_http_stop(struct tt_http *);
-/* While a reply is made: does anybody wait for it?  A browser closes the connection of a request
+/* While a reply is made: is it still wanted?  A browser closes the connection of a request
  * that it cancels; other programs may close the half on which they send, and then read. */
 int tt_http_is_wanted(const struct tt_reply *);
 /* Can only this machine reach the address?  -1 with errno if the host is unknown. */

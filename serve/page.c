@@ -41,7 +41,7 @@ static void unlock(void *arg) { pthread_mutex_unlock(&((struct tt_page *)arg)->l
 
 static void wake(void *arg) { pthread_cond_broadcast(&((struct tt_page *)arg)->change); }
 
-/* Not longer than a moment: whoever asks may leave meanwhile. */
+/* Waits for a moment at most: then the caller looks whether its answer is still wanted. */
 static void wait_for_change(void *arg)
 {
     struct tt_page *s = arg;

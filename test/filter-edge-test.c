@@ -338,7 +338,7 @@ static int is_patient(void *arg)
     return p->left-- > 0;
 }
 
-/* Filters by `query`, and cancels after so many questions; returns their number. */
+/* Filters by `query`, and cancels it after `questions` questions.  Returns how often the filter asked. */
 static long stop_after(const struct tt_profile *p, const char *query, long questions,
                        int *error)
 {

@@ -125,19 +125,41 @@ static void end_page(struct made *m)
     end(m);
 }
 
+struct asking { /* the same filter, twice */
+    unsigned filtered, same;
+    pthread_t thread, other;
+};
+
+/* Returns when the first one works and the other one waits for it. */
+static void begin_asking(struct asking *k)
+{
+    k->filtered = k->same = 0;
+    pthread_create(&k->thread, NULL, ask_filter, &k->filtered);
+    sem_wait(&working);
+    pthread_create(&k->other, NULL, ask_same, &k->same);
+    sem_wait(&waits);
+}
+
+static void end_asking(struct asking *k, unsigned filtered, unsigned kept)
+{
+    sem_post(&may_go_on);
+    pthread_join(k->thread, NULL);
+    pthread_join(k->other, NULL);
+    CHECK_INT(in_time, 1);
+    CHECK_INT(k->filtered, filtered);
+    CHECK_INT(k->same, 200);
+    CHECK_INT(tt_answers_kept(&page.answers), kept);
+}
+
 TEST(others_are_answered_while_a_filter_works)
 {
-    unsigned filtered = 0, same = 0;
     struct tt_reply state = {.connection = -1};
-    pthread_t thread, other;
+    struct asking k;
     struct made m;
 
     if (!begin_page(&m))
         return;
-    pthread_create(&thread, NULL, ask_filter, &filtered);
-    sem_wait(&working);
-    pthread_create(&other, NULL, ask_same, &same);
-    sem_wait(&waits);
+    begin_asking(&k);
     CHECK_INT(ask(&page, -1, "view=flat"), 200);
     CHECK_INT(ask(&page, -1, "view=flat&exclude=main"), 200);
     tt_page_answer(&page, "state", "",
@@ -145,37 +167,19 @@ TEST(others_are_answered_while_a_filter_works)
     CHECK_INT(state.status, 200);
     CHECK_INT(page.version, 1);
     free(state.body);
-    CHECK_INT(filtered, 0);
-    CHECK_INT(same, 0);
-    sem_post(&may_go_on);
-    pthread_join(thread, NULL);
-    pthread_join(other, NULL);
-    CHECK_INT(in_time, 1);
-    CHECK_INT(filtered, 200);
-    CHECK_INT(same, 200);
-    CHECK_INT(tt_answers_kept(&page.answers), 2); /* the same is worked at once */
+    end_asking(&k, 200, 2); /* the same is worked at once */
     end_page(&m);
 }
 
 TEST(a_filter_that_is_left_is_made_for_others)
 {
-    unsigned filtered = 0, same = 0;
-    pthread_t thread, other;
+    struct asking k;
     struct made m;
 
     if (!begin_page(&m))
         return;
-    pthread_create(&thread, NULL, ask_filter, &filtered);
-    sem_wait(&working);
-    pthread_create(&other, NULL, ask_same, &same);
-    sem_wait(&waits);
+    begin_asking(&k);
     is_left = 1;
-    sem_post(&may_go_on);
-    pthread_join(thread, NULL);
-    pthread_join(other, NULL);
-    CHECK_INT(in_time, 1);
-    CHECK_INT(filtered, 500);
-    CHECK_INT(same, 200);
-    CHECK_INT(tt_answers_kept(&page.answers), 1);
+    end_asking(&k, 500, 1);
     end_page(&m);
 }

@@ -72,8 +72,8 @@ await run(async () => {
     await settled(page);
     is((await cells(page, "The function")).map((r) => digits(r.figures[1])), ["60"], "and a name of hundreds of letters can be opened");
     is(await page.textContent("main h2"), "std::__detail::_Executor<…>::_M_dfs(…)", "its heading is short");
-    await page.click(".whole summary");
-    is(await page.textContent(".whole p"), long, "and whole when it is asked for");
+    await page.click(".whole-name summary");
+    is(await page.textContent(".whole-name p"), long, "and whole when it is asked for");
     is(await page.$$eval(".error", (e) => e.length), 0, "without an error");
     is(page.complaints, [], "and without a complaint");
   }

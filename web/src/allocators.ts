@@ -14,6 +14,6 @@ export const allocators = new RegExp(
     ")$",
 );
 
-// These, and what the libraries of C++ and Rust have between them and a program's own functions.  A template that returns a type of the
-// library is taken for one of its functions.
+// These, and the functions of C++'s and Rust's libraries between them and the program.  A template that returns a type of the
+// library looks like one of its functions.
 export const libraryPattern = `/${allocators.source.replace(/\)\$$/, "|([^(<]* )?<?(std|__gnu_cxx|alloc|core)::.*)$")}/`;

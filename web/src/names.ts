@@ -146,7 +146,7 @@ function makeForms(name: string): string[] {
   return [name, short, ...parts.map((_, i) => parts.slice(i).join("::")), ...(parts.length > 1 ? [parts.slice(-2).map(bare).join("::"), bare(parts[parts.length - 1]!)] : [])];
 }
 
-const FORMS = 20000; // of so many names
+const FORMS = 20000; // names whose forms are kept
 const forms = new Map<string, string[]>();
 
 const phone = () => window.innerWidth < 500;
@@ -154,7 +154,7 @@ const phone = () => window.innerWidth < 500;
 // A name in the row of a table or a list, which a phone has less room for.
 export const rowName = (name: string, most = MOST) => fitName(name, phone() ? Math.round(most * NARROW) : most);
 
-// A name in a room of so many letters.
+// The longest form of a name that has at most so many letters.
 export function fitName(name: string, most = MOST): string {
   if (name.length <= most) return name;
   let known = forms.get(name);

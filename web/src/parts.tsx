@@ -127,7 +127,7 @@ export function FunctionName({ name, link }: { name: string; link?: string }) {
     <>
       <h2>{link ? <a href={link}>{short}</a> : short}</h2>
       {short === name ? null : (
-        <details class="whole">
+        <details class="whole-name">
           <summary>whole name</summary>
           <p>{name}</p>
         </details>

@@ -129,14 +129,15 @@ interface Cell {
 // Whole cells alone, of columns whose length is round and which begin at a multiple of it: of
 // seconds, if there are not too many or too few.  A cell is not shorter than what a sample is for:
 // it would show more than there was, beside cells without any.
-function gridOf(shown: Range, sample: number, wanted = SECOND): Grid {
-  const span = shown.to - shown.from;
-  const step = Math.max(stepOf(span, COLUMNS), sample ? stepOf(ROWS * sample, 1) : 0);
-  const column = step < wanted && span >= FEW * wanted ? wanted : step;
-  const from = Math.ceil(shown.from / column - 1e-6) * column;
-  if (column > step && Math.floor((shown.to - from) / column + 1e-6) < FEW) return gridOf(shown, sample, step);
-  const cells = Math.min(COLUMNS * ROWS, Math.floor(((shown.to - from) * ROWS) / column + 1e-6));
-  return { from, column, cells: cells < FEW * ROWS ? 0 : cells };
+function gridOf(shown: Range, sample: number): Grid {
+  const step = Math.max(stepOf(shown.to - shown.from, COLUMNS), sample ? stepOf(ROWS * sample, 1) : 0);
+  const of = (column: number): Grid => {
+    const from = Math.ceil(shown.from / column - 1e-6) * column;
+    const cells = Math.min(COLUMNS * ROWS, Math.floor(((shown.to - from) * ROWS) / column + 1e-6));
+    return { from, column, cells: cells < FEW * ROWS ? 0 : cells };
+  };
+  const bySeconds = of(Math.max(step, SECOND));
+  return bySeconds.cells ? bySeconds : of(step);
 }
 
 const times = (state: State, pattern: string) => ({ ...state, filters: [...state.filters.filter((f) => f.kind !== "time"), ...(pattern ? [{ kind: "time" as const, pattern }] : [])] });
