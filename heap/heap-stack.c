@@ -36,6 +36,11 @@ static uint64_t key_of_frames(const struct tt_thread_heap *h, uint32_t type)
 
     for (uint32_t i = 0; i < g->stack.count; i++)
         tt_stack_cache_frame(&key, &power, g->frame[i].pc + (i == 0));
+    /* Generated code may run other functions from the same addresses. */
+    for (uint32_t i = 0; i < g->script.stack.count; i++)
+        if (g->script.frame[i].code && g->script.frame[i].by->generated)
+            tt_stack_cache_frame(&key, &power,
+                                 g->script.frame[i].code ^ g->script.frame[i].print);
     return key_of(h, key + g->stack.end, g->at, type);
 }
 

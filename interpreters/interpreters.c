@@ -3,6 +3,7 @@
 #include <link.h>
 #include <stddef.h>
 
+#include "java.h"
 #include "perl.h"
 #include "php.h"
 #include "python.h"
@@ -11,10 +12,7 @@
 struct tt_interpreter *tt_interpreters;
 
 static struct tt_interpreter *(*const kinds[])(const struct dl_phdr_info *) = {
-    tt_python_find,
-    tt_php_find,
-    tt_perl_find,
-    tt_ruby_find,
+    tt_python_find, tt_php_find, tt_perl_find, tt_ruby_find, tt_java_find,
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };

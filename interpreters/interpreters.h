@@ -71,6 +71,8 @@ struct tt_interpreter {
     /* The current line of the frame; 0: it has none.  Async-signal-safe. */
     uint32_t (*line)(const struct tt_interpreter *, const struct tt_interpreted *,
                      struct tt_peek *);
+    /* Of a compiler: its code on native stacks; NULL: none. */
+    const struct tt_generated *generated;
     const char *off; /* why its frames are not shown; NULL: they are.  A constant */
     uint64_t salt;   /* of another process: distinguishes its code from that of others */
 };
@@ -81,6 +83,16 @@ extern struct tt_interpreter *tt_interpreters;
 static inline struct tt_interpreter *tt_interpreters_first(void)
 {
     return __atomic_load_n(&tt_interpreters, __ATOMIC_ACQUIRE);
+}
+
+/* How generated code in this process is left; NULL: there is none. */
+static inline const struct tt_generated *tt_interpreters_generated(void)
+{
+    const struct tt_interpreter *i = tt_interpreters_first();
+
+    while (i && (!i->generated || __atomic_load_n(&i->off, __ATOMIC_RELAXED)))
+        i = i->next;
+    return i ? i->generated : NULL;
 }
 
 /* Looks for interpreters in the loaded modules.  One thread at a time, no handler. */

@@ -203,7 +203,8 @@ struct tt_lock_place *tt_lock_place(struct tt_lock_thread *h, const struct tt_ca
         p.place = tt_keys_find(&h->keys, p.key);
     }
     if (!p.place) {
-        tt_safe_thread.direct = p.functions ? tt_graft_way_to_read() : 0;
+        if (p.functions || tt_interpreters_generated())
+            tt_safe_thread.direct = tt_graft_way_to_read();
         tt_call_on_stack(h->stack + sizeof h->stack, place, &p);
         tt_safe_thread.direct = 0;
         if (p.place && p.key)

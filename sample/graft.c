@@ -53,7 +53,10 @@ static void look_at_own_stack(struct tt_grafting *h, uint64_t from)
 static void unwind(struct tt_grafting *h)
 {
     h->stack = (struct tt_unwound){
-        .frame = h->frame, .room = TT_STEPS_MAX - 2, .cache = &h->cache};
+        .frame = h->frame,
+        .room = TT_STEPS_MAX - 2,
+        .cache = &h->cache,
+        .generated = h->script.wanted ? tt_interpreters_generated() : NULL};
     tt_native_unwind(&h->stack, h->hold.modules, &h->registers, &h->peek);
 }
 

@@ -32,8 +32,9 @@ struct walk {
     int exact;                        /* pc is no return address */
     int made;                         /* the first frame of a coroutine */
     unsigned switches;
-    uint64_t cfa;                  /* of the last rule */
-    struct tt_unwind_cache *cache; /* NULL: none */
+    uint64_t cfa;                         /* of the last rule */
+    struct tt_unwind_cache *cache;        /* NULL: none */
+    const struct tt_generated *generated; /* NULL: none */
 };
 
 /* ── By a rule ────────────────────────────────────────────────────────────────────── */
@@ -209,6 +210,21 @@ static enum step step(struct walk *w, uint32_t *flags)
     return result;
 }
 
+/* STEP_NO_RULE: it is no such code, or not left by its structures. */
+static enum step leave_generated(struct walk *w, struct tt_native *frame)
+{
+    const uint64_t sp = w->r->value[TT_REGISTER_SP];
+    enum step result = STEP_ON;
+
+    if (!w->generated || !w->generated->leave(w->generated, w->r, w->peek, frame))
+        return STEP_NO_RULE;
+    frame->flags |= TT_NATIVE_GENERATED;
+    if (is_astray(w, sp))
+        result = STEP_STRAY;
+    w->exact = 0;
+    return result;
+}
+
 /* ── The walk ─────────────────────────────────────────────────────────────────────── */
 
 static const struct tt_rule *find_rule(const struct tt_mapping *m, uint64_t at,
@@ -289,7 +305,8 @@ static void describe(struct walk *w, const struct tt_modules *modules,
     frame->pc = w->r->value[TT_REGISTER_PC];
     frame->sp = w->r->value[TT_REGISTER_SP];
     frame->flags = w->exact ? TT_NATIVE_EXACT : 0;
-    frame->spare = 0;
+    frame->detail = 0;
+    frame->data = 0;
     if (recall(w, frame))
         return;
     find_place(w, modules, frame);
@@ -341,7 +358,8 @@ static enum tt_unwind_end end_of(const struct walk *w, enum step step)
 void tt_native_unwind(struct tt_unwound *out, const struct tt_modules *modules,
                       struct tt_registers *registers, struct tt_peek *peek)
 {
-    struct walk w = {.r = registers, .peek = peek, .exact = 1};
+    struct walk w = {
+        .r = registers, .peek = peek, .exact = 1, .generated = out->generated};
     enum step result = STEP_ON;
 
     out->count = 0;
@@ -349,6 +367,8 @@ void tt_native_unwind(struct tt_unwound *out, const struct tt_modules *modules,
     for (; result == STEP_ON && out->count < out->room; out->count++) {
         struct tt_native *frame = &out->frame[out->count];
         describe(&w, modules, frame);
+        if (!w.mapping && (result = leave_generated(&w, frame)) != STEP_NO_RULE)
+            continue;
         /* A stray address is not a frame; so the previous one was wrong, too. */
         if (!w.mapping && !w.exact && !tt_machine_follows_call(peek, frame->pc) &&
             !tt_machine_is_trampoline(peek, frame->pc)) {

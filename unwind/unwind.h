@@ -30,9 +30,10 @@ enum tt_unwind_end {
 };
 
 enum {
-    TT_NATIVE_EXACT = 1,  /* pc is the current instruction; else a return address */
-    TT_NATIVE_SIGNAL = 2, /* a signal trampoline: the next frame was interrupted */
-    TT_NATIVE_GUESSED = 4 /* found by frame pointers or from the code, not by rules */
+    TT_NATIVE_EXACT = 1,     /* pc is the current instruction; else a return address */
+    TT_NATIVE_SIGNAL = 2,    /* a signal trampoline: the next frame was interrupted */
+    TT_NATIVE_GUESSED = 4,   /* found by frame pointers or from the code, not by rules */
+    TT_NATIVE_GENERATED = 8, /* code of tt_unwound.generated */
 };
 
 struct tt_native {
@@ -41,7 +42,8 @@ struct tt_native {
     uint64_t function; /* where its function starts, at run time; 0: not known */
     const struct tt_mapping *mapping; /* of the snapshot; NULL: in no module */
     uint32_t flags;
-    uint32_t spare;
+    uint32_t detail; /* of generated code; set by the one that left it */
+    uint64_t data;   /* the same; 0: the code is not generated */
 };
 
 /* Cached rules of return addresses (a fifth of the time if stacks recur).  All zero at
@@ -56,11 +58,21 @@ struct tt_unwind_cache {
     } place[512];
 };
 
+/* Code in no module, that a compiler has made while the program runs, and whose frames only
+ * its structures describe. */
+struct tt_generated {
+    /* Changes the registers to those of the caller, and describes the frame.  0: this is
+     * other code, or its caller is not found; nothing is changed.  Async-signal-safe. */
+    int (*leave)(const struct tt_generated *, struct tt_registers *, struct tt_peek *,
+                 struct tt_native *);
+};
+
 struct tt_unwound {
     struct tt_native *frame; /* the caller's, with room for `room` */
     uint32_t room, count;
     enum tt_unwind_end end;
-    struct tt_unwind_cache *cache; /* the caller's, or NULL */
+    struct tt_unwind_cache *cache;        /* the caller's, or NULL */
+    const struct tt_generated *generated; /* borrowed; NULL: none */
 };
 
 /* Walks from the registers, which it changes.  `modules` may be NULL: only frame pointers

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* java-scopes.c - the methods that a place in compiled code belongs to. */
+#include "java-scopes.h"
+
+#include "java-code.h"
+#include "java-method.h"
+
+enum {
+    PLACE = 16, /* bytes of a place: its offset, its scope, and others */
+    PLACES = 1 << 20,
+    SCOPE = 15, /* bytes of a scope, at most */
+};
+
+struct tables { /* of a compiled method: addresses */
+    uint64_t places, scopes, methods;
+    uint32_t count; /* of places */
+};
+
+static int find_tables(const struct tt_java *j, const struct tt_peek *peek, uint64_t blob,
+                       struct tables *t)
+{
+    const struct tt_java_layout *l = &j->layout;
+    uint64_t begin, end, methods;
+
+    if (l->compiled.scopes == TT_JAVA_ABSENT || l->compiled.pcs == TT_JAVA_ABSENT ||
+        l->compiled.pcs_end == TT_JAVA_ABSENT || l->compiled.metadata == TT_JAVA_ABSENT ||
+        !tt_safe_word(peek, blob + l->compiled.scopes, &t->scopes) ||
+        !tt_java_number(peek, blob + l->compiled.pcs, 4, &begin) ||
+        !tt_java_number(peek, blob + l->compiled.pcs_end, 4, &end) ||
+        !tt_java_number(peek, blob + l->compiled.metadata, 4, &methods) || end < begin ||
+        (end - begin) / PLACE > PLACES)
+        return 0;
+    t->places = blob + begin;
+    t->count = (uint32_t)((end - begin) / PLACE);
+    t->methods = blob + methods;
+    return 1;
+}
+
+/* The scope of the first place at or after the offset.  -1: it cannot be read. */
+static int64_t find_scope(const struct tt_peek *peek, const struct tables *t,
+                          uint32_t offset)
+{
+    uint32_t low = 0, high = t->count;
+    uint64_t place;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (!tt_safe_word(peek, t->places + (uint64_t)PLACE * middle, &place))
+            return -1;
+        if ((int64_t)(int32_t)place < (int64_t)offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == t->count ||
+        !tt_safe_word(peek, t->places + (uint64_t)PLACE * low, &place) ||
+        (int32_t)place == INT32_MAX) /* the end */
+        return -1;
+    return (int64_t)(place >> 32);
+}
+
+static int read_scope(const struct tt_java *j, const struct tt_peek *peek,
+                      const struct tables *t, uint32_t scope, uint32_t out[3])
+{
+    const uint32_t base = j->version >= 20;
+    uint8_t bytes[SCOPE + 1] = {0};
+    const uint8_t *at = bytes;
+    size_t size = SCOPE;
+
+    while (size && !tt_java_bytes(peek, t->scopes + scope, bytes, size))
+        size -= size < 5 ? size : 5;
+    for (int i = 0; i < 3; i++)
+        if (!tt_java_compressed(&at, bytes + size, base, &out[i]))
+            return 0;
+    return 1;
+}
+
+uint32_t tt_java_scopes(const struct tt_java *j, const struct tt_peek *peek,
+                        uint64_t blob, uint32_t offset, struct tt_java_scope *out,
+                        uint32_t room)
+{
+    enum { OUTER, METHOD, AT };
+    struct tables t;
+    uint32_t count = 0, number[3];
+    int64_t scope = find_tables(j, peek, blob, &t) ? find_scope(peek, &t, offset) : -1;
+
+    if (scope < 0)
+        return 0;
+    do {
+        if (count == room || !read_scope(j, peek, &t, (uint32_t)scope, number) ||
+            !number[METHOD] ||
+            !tt_safe_word(peek, t.methods + 8 * ((uint64_t)number[METHOD] - 1),
+                          &out[count].method))
+            return 0;
+        /* The compiler stores one more than the index; 0 is the method's entry. */
+        out[count++].at = number[AT];
+        scope = number[OUTER];
+    } while (scope);
+    return count;
+}
