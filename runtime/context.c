@@ -148,6 +148,15 @@ UNSYNCHRONISED static void read_path(const struct tt_recording *r,
             path[depth - begin - 1] = n->key & TT_KEY_BLOCK;
 }
 
+/* A handler may call this amid a fast path. */
+static uint32_t take_child(struct tt_thread *t, struct tt_node *from, tt_block block)
+{
+    uint32_t cell = tt_tree_child(&t->tree, from, tt_block_publish(t->recording, block));
+
+    tt_stack_disturb(t);
+    return cell;
+}
+
 /* Makes another strand's path in this strand's tree: from the root down, block by block.
  * The recursion policy was already applied.  A long path is read in parts, from above.  A
  * path never changes while its context lives, so the data read are right if it still
@@ -172,8 +181,7 @@ static struct tt_node *translate(struct tt_thread *t, tt_context c,
         if (cell_of_handle(r, c, &evicted) != n || evicted != was_evicted)
             return NULL;
         for (; done < end; done++) {
-            cell = tt_tree_child(&t->tree, here,
-                                 tt_block_publish(t->recording, path[done % PART]));
+            cell = take_child(t, here, path[done % PART]);
             if (!cell)
                 return here;
             here = tt_cell(t->tree.base, tt_cell(t->tree.base, cell)->target);
@@ -217,7 +225,6 @@ struct tt_node *tt_context_find(struct tt_thread *t, tt_context c, int *below)
  * any more. */
 struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
 {
-    tt_block block = tt_block_publish(t->recording, tt_context_block(c));
     int below, is_second = 0;
     struct tt_node *n;
     uint32_t cell;
@@ -226,7 +233,7 @@ struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
         n = tt_context_find(t, c, &below);
         if (n && !below)
             return n;
-        cell = tt_tree_child(&t->tree, n ? n : t->tree.root, block);
+        cell = take_child(t, n ? n : t->tree.root, tt_context_block(c));
         if (cell)
             return tt_cell(t->tree.base, tt_cell(t->tree.base, cell)->target);
     } while (!is_second++ && tt_make_room(t));

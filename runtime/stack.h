@@ -73,7 +73,7 @@ void tt_stack_mend(struct tt_thread *);
 void tt_stack_reset(struct tt_thread *);
 
 /* Makes a scope that is just being entered, and was interrupted by a handler, look up its
- * edge again. */
+ * edge again.  Whatever changes edges of the tree without entering a frame calls this. */
 void tt_stack_disturb(struct tt_thread *);
 
 /* Finds all frames' places again, after the tree under them changed.  `again`: their times

@@ -403,6 +403,7 @@ int tt_graft_make(struct tt_grafting *h, struct tt_node **out, uint32_t *made)
     *out = NULL;
     if (find_path(h, 1))
         *made = make_path(h, out);
+    tt_stack_disturb(h->thread); /* the fast path that was interrupted, if any */
     return 1;
 }
 

@@ -15,6 +15,7 @@
 #include "block.h"
 #include "budget.h"
 #include "function.h"
+#include "graft.h"
 #include "hooks-quick.h"
 #include "next-function.h"
 #include "one-cpu.h"
@@ -29,15 +30,18 @@ enum {
     UNSWITCHED
 }; /* what a child ends with that may not be traced; whose code
                                      * may not change */
-enum handling { RESTARTS = 1, PUSHES = 2, EVICTS = 4, DEEP = 8, JUMPS = 16 };
+enum handling { RESTARTS = 1, PUSHES = 2, EVICTS = 4, DEEP = 8, JUMPS = 16, GROWS = 32 };
 
 static struct window { /* shared with the child */
     int over, wrong;
-    unsigned handled, entered, evictions;
+    unsigned handled, entered, evictions, growths;
 } * window;
 
 static const char *mode, *next_mode;
 static int handling;
+static uint32_t grown_to;
+static int
+    is_moved; /* so that one of two blocks has the edge at the place of that number */
 static sigjmp_buf back;
 static volatile int may_jump;
 
@@ -50,6 +54,31 @@ static void evict(void)
         return;
     tt_busy_enter(&t->busy);
     window->evictions += tt_evict_tree(&t->tree, t) != 0;
+    tt_busy_leave(&t->busy);
+}
+
+/* As a sample's does where its thread waits: there are more edges than have room in the node,
+ * which gets a table, and their number where its first edge was. */
+static void grow(void)
+{
+    static const char *const waits[] = {"w1", "w2", "w3", "w4", "w5"};
+    static struct tt_grafting h;
+    struct tt_thread *t = tt_self.thread;
+    struct tt_node *n;
+    uint32_t made;
+
+    if (!(handling & GROWS) || !t || t->busy.work)
+        return;
+    tt_busy_enter(&t->busy);
+    h.thread = t;
+    h.at = t->self->top;
+    h.stack.end = TT_UNWIND_ROOT;
+    for (size_t i = 0; h.at->node->mask <= 1 || h.at->node->slot[0] < grown_to; i++) {
+        h.wait = waits[i];
+        if (tt_graft_make(&h, &n, &made))
+            tt_graft_done(&h);
+    }
+    window->growths++;
     tt_busy_leave(&t->busy);
 }
 
@@ -324,10 +353,11 @@ static void on_signal(int number)
     }
     if (handling & PUSHES)
         way->inner();
-    else if (!(handling & EVICTS))
+    else if (!(handling & (EVICTS | GROWS)))
         tt_add(tt_metric_get("handled", ""), 1);
     if (!(handling & PUSHES))
         evict();
+    grow();
     window->handled++;
     if (may_jump)
         siglongjmp(back, 1);
@@ -366,10 +396,25 @@ static void call_next(void)
         way->next();
 }
 
+/* A context in which only what is watched was called. */
+static void enter_new_context(void)
+{
+    static int count;
+    char name[16];
+
+    snprintf(name, sizeof name, "new%d", count++);
+    (void)tt_push(tt_block_get(name, NULL, 0, 0));
+    call();
+    call_next();
+}
+
 /* Runs up to the first stop after it. */
 static void be_interrupted(void)
 {
     tt_mark mark = tt_mark_get();
+
+    if (handling & GROWS)
+        enter_new_context();
 
     may_jump = handling & JUMPS;
     if (sigsetjmp(back, 1) == 0) {
@@ -380,6 +425,8 @@ static void be_interrupted(void)
     }
     may_jump = 0;
     stop();
+    if (handling & GROWS)
+        tt_pop(mark);
 }
 
 /* It may have been left when it was counted, and not run: how often that was. */
@@ -420,6 +467,8 @@ static int be_watched(void)
 
     sigaction(SIGUSR1, &action, NULL);
     inner_block = tt_block_get("inner", NULL, 0, 0);
+    if (is_moved)
+        (void)tt_block_get("moves the blocks that follow", NULL, 0, 0);
     watched_block = tt_block_get("watched", NULL, 0, 0);
     ticks = strstr(mode, "clock=caller") != NULL;
     caller_block = tt_block_get("caller", NULL, 0, 0);
@@ -511,6 +560,7 @@ static void interrupt_everywhere(const struct way *how, const char *words,
         kill(child, SIGKILL), waitpid(child, &status, 0);
     CHECK(window->handled > 40 / stride);
     CHECK(!(what & EVICTS) || window->evictions > 40 / stride);
+    CHECK(!(what & GROWS) || window->growths > 40 / stride);
     fprintf(stderr, "# %u steps, %u signals\n", steps, window->handled);
     munmap(window, sizeof *window);
 }
@@ -542,6 +592,18 @@ TEST(a_new_recording_may_begin_at_any_instruction_in_mode_exact)
 TEST(a_sample_that_evicts_may_come_at_any_instruction)
 {
     interrupt_everywhere(&by_scope, "calls", NULL, EVICTS);
+}
+TEST(a_sample_that_adds_contexts_may_come_at_any_instruction)
+{
+    grown_to = 3; /* a number that leads, as a cell, to the program's name */
+    for (is_moved = 0; is_moved <= 1; is_moved++) {
+        interrupt_everywhere(&by_scope, "calls", NULL, GROWS);
+        interrupt_everywhere(&by_push, "calls", NULL, GROWS);
+        interrupt_everywhere(&by_hook, "calls", NULL, GROWS);
+#ifdef __x86_64__
+        interrupt_everywhere(&by_function, "calls,hooks=calls", NULL, GROWS);
+#endif
+    }
 }
 TEST(a_handler_may_evict_what_is_being_entered)
 {
