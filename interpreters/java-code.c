@@ -264,6 +264,17 @@ static int is_return(const struct leaving *l, uint64_t pc)
     return follows_call(l->peek, pc) || is_pushed(l, pc);
 }
 
+/* A word of the stack.  Beyond the end of a copied stack, the process's memory has another
+ * time's data. */
+static int stack_word(const struct leaving *l, uint64_t address, uint64_t *word)
+{
+    const struct tt_peek *p = l->peek;
+
+    return (!p->cut ||
+            (address >= p->low && address < p->high && p->high - address >= 8)) &&
+           tt_safe_word(p, address, word);
+}
+
 /* Goes to the caller; other registers than these are not kept. */
 static int go(struct leaving *l, uint64_t pc, uint64_t sp, uint64_t fp)
 {
@@ -281,7 +292,7 @@ static int leave_by(struct leaving *l, uint64_t at, uint64_t fp)
 {
     uint64_t pc;
 
-    return tt_safe_word(l->peek, at, &pc) && is_return(l, pc) && go(l, pc, at + 8, fp);
+    return stack_word(l, at, &pc) && is_return(l, pc) && go(l, pc, at + 8, fp);
 }
 
 /* The same, with the frame pointer saved below it. */
@@ -289,7 +300,7 @@ static int leave_saved(struct leaving *l, uint64_t at)
 {
     uint64_t fp;
 
-    return tt_safe_word(l->peek, at - 8, &fp) && leave_by(l, at, fp);
+    return stack_word(l, at - 8, &fp) && leave_by(l, at, fp);
 }
 
 static int leave_by_pointer(struct leaving *l)
@@ -386,7 +397,7 @@ static void find_place(struct leaving *l)
         y->compiled.original != TT_JAVA_ABSENT &&
         tt_safe_word(l->peek, l->blob.at + y->compiled.deopt, &deopt) && pc == deopt &&
         tt_java_number(l->peek, l->blob.at + y->compiled.original, 4, &at) &&
-        tt_safe_word(l->peek, l->sp + at, &original))
+        stack_word(l, l->sp + at, &original))
         pc = original;
     l->frame->detail = pc >= l->blob.begin && pc < l->blob.end
                            ? (uint32_t)(pc - l->blob.begin)
@@ -402,8 +413,8 @@ static int leave_compiled(struct leaving *l)
     if (l->blob.kind != TT_JAVA_STUB)
         find_place(l);
     if (!(l->frame->flags & TT_NATIVE_EXACT))
-        return l->blob.frame >= 16 && tt_safe_word(l->peek, last - 8, &fp) &&
-               tt_safe_word(l->peek, last, &pc) && pc >= 4096 && go(l, pc, last + 8, fp);
+        return l->blob.frame >= 16 && stack_word(l, last - 8, &fp) &&
+               stack_word(l, last, &pc) && pc >= 4096 && go(l, pc, last + 8, fp);
     depth = depth_of(l);
     return leave_at(l, depth) || leave_at(l, FULL) || leave_at(l, BARE) ||
            leave_at(l, PUSHED);
@@ -429,7 +440,7 @@ static int leave_whole(struct leaving *l)
 {
     uint64_t sender;
 
-    if (!tt_safe_word(l->peek, l->fp - SENDER, &sender) || !leave_by_pointer(l))
+    if (!stack_word(l, l->fp - SENDER, &sender) || !leave_by_pointer(l))
         return 0;
     if (sender > l->fp && sender - l->fp < FRAME_MAX && sender % 8 == 0)
         l->r->value[TT_REGISTER_SP] = sender;
@@ -441,9 +452,9 @@ static int leave_interpreted(struct leaving *l)
     struct tt_java_method m;
     uint64_t method, at;
 
-    if (!tt_safe_word(l->peek, l->fp - METHOD, &method) ||
+    if (!stack_word(l, l->fp - METHOD, &method) ||
         !tt_java_method(l->j, l->peek, method, &m) ||
-        !tt_safe_word(l->peek, l->fp - BYTE_CODE, &at) || !leave_whole(l))
+        !stack_word(l, l->fp - BYTE_CODE, &at) || !leave_whole(l))
         return 0;
     describe(l, method, index_of(&m, at));
     return 1;
@@ -476,7 +487,7 @@ static int leave_running(struct leaving *l)
     struct tt_java_method m;
     uint64_t method, at = l->r->value[R13];
 
-    if (!tt_safe_word(l->peek, l->fp - METHOD, &method) ||
+    if (!stack_word(l, l->fp - METHOD, &method) ||
         !tt_java_method(l->j, l->peek, method, &m) || !index_of(&m, at) ||
         !leave_whole(l))
         return 0;

@@ -78,7 +78,7 @@ uint64_t tt_java_print(const struct tt_java *j, const struct tt_peek *peek,
                        const struct tt_java_method *m)
 {
     const uint64_t name = print_of_symbol(j, peek, constant_at(j, peek, m, m->name));
-    uint64_t h = tt_foreign_mix(1, m->constant), of, class;
+    uint64_t h = tt_foreign_mix(1 + j->base.salt, m->constant), of, class;
 
     if (!name || !tt_safe_word(peek, m->type + j->layout.type.name, &of))
         return 0;

@@ -27,8 +27,10 @@
 #include "clock.h"
 #include "descent.h"
 #include "graft.h"
+#include "java-outside.h"
 #include "kernel-waits.h"
 #include "off-cpu.h"
+#include "page-cache.h"
 #include "places.h"
 #include "process.h"
 #include "python-outside.h"
@@ -59,6 +61,7 @@ struct process {
     struct tt_modules *modules; /* owned; NULL: made when a stack is to be unwound */
     struct tt_mapping jit; /* all code outside of files; its module is made when needed */
     struct tt_python *python; /* owned; NULL: none was found */
+    struct tt_java *java;     /* the same */
     char name[TT_NAME_SIZE];
     tt_block labels; /* of a machine: the process's labels; 0: not known */
     int is_wanted;
@@ -88,6 +91,7 @@ struct tt_attach {
     const struct process *unwound; /* the process of the current stack */
     struct tt_frame_program program;
     struct tt_frame_copies *frames; /* of the current sample, while they are read */
+    struct tt_page_cache *pages;    /* owned; of processes with Java; NULL: none */
     uint32_t pythons;               /* processes that have one */
     uint64_t python_sample;         /* time of the last sample of one */
     struct tt_grafting hanging;
@@ -204,18 +208,47 @@ static void follow_python(struct tt_attach *a, const struct process *p)
     say_interpreter(i);
 }
 
-static void find_python(struct tt_attach *a, struct process *p)
+static void find_python(struct tt_attach *a, struct process *p, struct tt_peek *peek)
+{
+    if (p->python)
+        return;
+    p->python = tt_python_of((pid_t)p->pid, p->modules, &p->regions, peek);
+    if (p->python)
+        follow_python(a, p);
+}
+
+static void find_java(struct tt_attach *a, struct process *p, struct tt_peek *peek)
+{
+    if (p->java)
+        return;
+    p->java = tt_java_of((pid_t)p->pid, p->modules, &p->regions, peek);
+    if (!p->java)
+        return;
+    if (!a->pages)
+        a->pages = tt_page_cache_new();
+    say_interpreter(tt_java_interpreter(p->java));
+}
+
+static void find_interpreters(struct tt_attach *a, struct process *p)
 {
     struct tt_peek peek;
 
-    if (p->python || a->filter.is_bare)
+    if (a->filter.is_bare)
         return;
     tt_peek_copy(&peek, 0, NULL, 0);
     peek.fetch = fetch_live;
+    peek.elsewhere = read_live;
     peek.arg = p;
-    p->python = tt_python_of((pid_t)p->pid, p->modules, &p->regions, &peek);
-    if (p->python)
-        follow_python(a, p);
+    find_python(a, p, &peek);
+    find_java(a, p, &peek);
+}
+
+static void forget_java(struct process *p)
+{
+    if (p->java)
+        say_interpreter(tt_java_interpreter(p->java)); /* it may be off since */
+    free(p->java);
+    p->java = NULL;
 }
 
 static void forget_python(struct tt_attach *a, struct process *p)
@@ -234,7 +267,7 @@ static void find_modules(struct tt_attach *a, struct process *p)
     if (p->modules)
         return;
     (void)tt_modules_of(&p->modules, (pid_t)p->pid, &p->regions);
-    find_python(a, p);
+    find_interpreters(a, p);
 }
 
 /* ── Labels of a process ──────────────────────────────────────────────────────────── */
@@ -397,6 +430,7 @@ static void drop_process(struct tt_attach *a, uint32_t pid)
         note_unseen(a, p);
     free(p->begun);
     forget_python(a, p);
+    forget_java(p);
     forget_modules(p);
     tt_regions_fini(&p->regions);
     free(p);
@@ -421,6 +455,8 @@ static void fork_process(struct tt_attach *a, uint32_t pid, uint32_t parent)
     p->is_waker = from->is_waker;
     if (from->python && (p->python = tt_python_copy(from->python)) != NULL)
         follow_python(a, p);
+    if (from->java)
+        p->java = tt_java_copy(from->java);
 }
 
 static int lies_on(const struct tt_regions *r, const struct tt_region *one)
@@ -706,7 +742,16 @@ static int read_elsewhere(void *arg, uint64_t address, void *to, size_t size)
 
     if (a->frames)
         return tt_frame_copies_read(a->frames, address, to, size);
+    if (a->pages && a->unwound->java)
+        return tt_page_cache_read(a->pages, (pid_t)a->unwound->pid, address, to, size);
     return read_live((void *)(uintptr_t)a->unwound, address, to, size);
+}
+
+static struct tt_interpreter *shown_java(const struct process *p)
+{
+    struct tt_interpreter *i = p->java ? tt_java_interpreter(p->java) : NULL;
+
+    return i && !i->off ? i : NULL;
 }
 
 static void unwind_stack(struct tt_attach *a, const struct process *p,
@@ -716,6 +761,8 @@ static void unwind_stack(struct tt_attach *a, const struct process *p,
     struct tt_unwound user = {.frame = h->frame + h->stack.count,
                               .room = TT_STEPS_MAX - 2 - h->stack.count};
 
+    if (shown_java(p))
+        user.generated = shown_java(p)->generated;
     h->registers = e->of.sample.registers;
     tt_peek_copy(&h->peek, h->registers.value[TT_REGISTER_SP], e->of.sample.stack,
                  e->of.sample.stack_size);
@@ -738,6 +785,17 @@ static int runs_python(const struct tt_grafting *h, const struct process *p)
         if (loop && h->frame[i].function == loop)
             return 1;
     return 0;
+}
+
+/* Java's frames are all on the copied stack. */
+static int find_methods(struct tt_attach *a, const struct process *p, uint32_t kernels)
+{
+    struct tt_interpreter *i = shown_java(p);
+
+    if (!i)
+        return 0;
+    tt_graft_merge(&a->hanging, i, 0, kernels);
+    return a->hanging.script.count != 0;
 }
 
 /* Without a copy that is certainly of this sample, the stack stays native. */
@@ -795,20 +853,22 @@ static void find_stack(struct tt_attach *a, struct process *p,
     struct tt_grafting *h = &a->hanging;
 
     uint32_t kernels;
+    int is_python;
 
     h->stack = (struct tt_unwound){.frame = h->frame, .end = TT_UNWIND_ROOT};
     h->script.count = 0;
     h->script.unplaced = 0;
     add_kernel_frames(a, e);
     find_modules(a, p);
-    h->script.wanted = p->python && !tt_python_interpreter(p->python)->off;
+    is_python = p->python && !tt_python_interpreter(p->python)->off;
+    h->script.wanted = is_python || shown_java(p);
     if (e->of.sample.has_registers) {
         kernels = h->stack.count;
         unwind_stack(a, p, e);
-        if (h->script.wanted) {
+        if (is_python)
             a->python_sample = e->time;
+        if (!find_methods(a, p, kernels) && is_python)
             find_functions(a, p, e, kernels);
-        }
     } else if (!h->stack.count) {
         h->frame[h->stack.count++] = (struct tt_native){
             .pc = e->of.sample.place,
@@ -945,6 +1005,7 @@ static void find_user_stack(struct tt_attach *a, struct process *p,
         return;
     find_modules(a, p);
     unwind_stack(a, p, e);
+    (void)find_methods(a, p, 0);
     name_jit(h, p);
     remove_library(h);
 }
@@ -1289,6 +1350,8 @@ unsigned tt_attach_step(struct tt_attach *a, uint64_t before)
     const uint64_t began = tt_clock_monotonic();
     unsigned ms, spent;
 
+    if (a->pages)
+        tt_page_cache_forget(a->pages);
     tt_perf_read(a->events, before, take_event, a);
     if (a->options.is_machine)
         trim_tables(a);
@@ -1467,6 +1530,7 @@ void tt_attach_close(struct tt_attach *a)
     tt_perf_close(a->events);
     tt_frame_program_unload(&a->program);
     tt_kernel_waits_free(&a->waits);
+    tt_page_cache_free(a->pages);
     for (uint32_t i = 0; i < a->unseens; i++)
         free(a->unseen[i]);
     munmap(a, sizeof *a);

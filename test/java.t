@@ -66,8 +66,8 @@ public class Shapes {
             shape_throw(); shape_garbage(); }
     }
     public static void main(String[] args) throws Exception {
-        Thread[] threads = new Thread[2];
-        for (int i = 0; i < 2; i++) (threads[i] = new Thread(() -> all(Integer.parseInt(args[0])))).start();
+        Thread[] threads = new Thread[3 - args.length];
+        for (int i = 0; i < threads.length; i++) (threads[i] = new Thread(() -> all(Integer.parseInt(args[0])))).start();
         for (Thread t : threads) t.join();
         spent.forEach((name, ns) -> System.out.println(name + " " + ns));
     }
@@ -108,7 +108,7 @@ for line in open(sys.argv[1]):
     spent[name] = int(ns)
 above = {"Shapes.work": r"Shapes\.slice", "Shapes.slice": r"Shapes\.shape_.*|Shapes\.lambda\$shape_lambda\$0|Shapes\$ByNumber\.compare",
     "Shapes.shape_deep": r"Shapes\.(shape_deep|all)", "Shapes.shape_plain": r"Shapes\.all", "Shapes.shape_virtual": r"Shapes\.all",
-    "Shapes.thrower": r"Shapes\.(thrower|shape_throw)", "Shapes.all": r"Shapes\.lambda\$main\$.*", "java.lang.Thread.run": "JavaCalls::call_helper.*",
+    "Shapes.thrower": r"Shapes\.(thrower|shape_throw)", "Shapes.all": r"Shapes\.lambda\$main\$.*",
     "Shapes.lambda$shape_lambda$0": r"Shapes\$\$Lambda\.run", "Shapes$ByNumber.compare": r"Shapes\$ByNumber\.compare|java\.util\..*"}
 seen, wrong = dict.fromkeys(spent, 0), {}
 for line in open(sys.argv[2]):
@@ -131,12 +131,13 @@ sys.exit(total < 100 or len(seen) != 8 or chi > 41 or bool(wrong))
 END
 header() { "$tallytree" report header --csv run.tt | awk -F, -v fact="$1" '$4 == fact { print $5 == "" ? $6 : $5 }'; }
 folded() { "$tallytree" export --force --to folded --metric samples -o folded run.tt; }
+flags=()
 # A processor that is busy takes few samples: then it runs again, for longer.
 shares()
 {
     local rounds=25 time
     for time in 1 2 3 4; do
-        "$tallytree" record --force -o run.tt java "$@" Shapes "$rounds" >spent 2>messages && folded || return
+        "$tallytree" record --force "${flags[@]}" -o run.tt java "$@" Shapes "$rounds" >spent 2>messages && folded || return
         [ "$(header stacks.interpreted)" -lt 130 ] || break
         echo "few samples, time $time"
         rounds=$((rounds * 3))
@@ -154,6 +155,32 @@ described() { "$tallytree" report flat --select kind:interpreted --limit all --c
 try "a method has its class, its file and its first line" described ",Shapes.shape_plain,java 17,Shapes.java,18,"
 try "methods of the library, too" described ",java.lang.Thread.run,java 17,java/lang/Thread.java,"
 try "a native method is between Java and C" grep -Eq 'sun.management.ThreadImpl.getThreadTotalCpuTime0;[^;]*jmm_|getThreadTotalCpuTime0;Java_sun' folded
+
+# Rates above the system's clock, and running processes, are recorded from outside.
+attached()
+{
+    local pid time
+    java Shapes 1000000 alone >spent &
+    pid=$!
+    patiently [ -e "/tmp/hsperfdata_$(id -un)/$pid" ]
+    for time in 0.5 2 4 8; do
+        "$tallytree" record --force -o run.tt -p "$pid" --duration "$time" 2>messages || break
+        folded || break
+        ! grep -q 'java.lang.Thread.run;.*;Shapes.all;Shapes.shape_' folded || break
+    done
+    { kill "$pid" && reap "$pid"; } 2>/dev/null
+    grep -m1 'java.lang.Thread.run;.*;Shapes.all;Shapes.shape_' folded && [ "$(header interpreter)" = "java 17" ]
+}
+flags=(--sampled=1000)
+if "$tallytree" record --force "${flags[@]}" -o run.tt true 2>messages; then
+    try "from outside, shares are what the program measures" shares -XX:+TieredCompilation
+    try "and nearly all stacks are whole" nearly_all_whole
+    try "of a running process, too" attached
+else
+    cat messages
+    skip "Java from outside" "the system does not allow it"
+fi
+flags=()
 
 java -Xint Same 2000 >alone 2>alone.err
 status=$?
