@@ -50,8 +50,9 @@ const launched = () =>
     executablePath: "/usr/bin/chromium",
     headless: true,
     timeout: PATIENCE,
-    // A separate process for each page takes longer than most pages.
-    args: ["--renderer-process-limit=1", "--disable-features=SpareRendererForSitePerProcess", "--disable-site-isolation-trials", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    // A separate process for each page takes longer than most pages; so do two pages that a
+    // window of the browser has for its field of addresses.
+    args: ["--renderer-process-limit=1", "--disable-features=SpareRendererForSitePerProcess,WebUIOmniboxPopup,WebUIOmniboxAimPopup", "--disable-site-isolation-trials", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   }));
 
 async function begin(options = {}) {

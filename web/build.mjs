@@ -66,6 +66,7 @@ function single(html, js, css, wasm) {
   const none = Buffer.alloc(0);
   return html
     .replace("<title>", () => `<meta http-equiv="Content-Security-Policy" content="${policy}">\n<title>`)
+    .replace(/<link rel="preload".*\n/, "")
     .replace('<link rel="stylesheet" href="app.css">', () => `<style>${style}</style>`)
     .replace(
       '<script src="app.js"></script>',

@@ -4,7 +4,7 @@
 // page changes they wait until that is drawn; the engine goes on where it was.
 import { useEffect, useState } from "preact/hooks";
 import { share } from "./format";
-import { askPart, type Table } from "./model";
+import { askPart, waits, type Table } from "./model";
 import { fitName } from "./names";
 import type { Range } from "./timeline";
 
@@ -28,7 +28,7 @@ function burstsOf(table: Table): Burst[] {
     });
 }
 
-const isDrawn = () => !document.querySelector("[aria-busy=true]");
+const isIdle = () => !waits.some() && !document.querySelector("[aria-busy=true]");
 
 // Of this version of a profile; `page`: what is shown.
 export function useBursts(version: number, page: string, wanted: boolean): Burst[] {
@@ -40,7 +40,7 @@ export function useBursts(version: number, page: string, wanted: boolean): Burst
     let cancelled = false;
     const later = (ms: number) => (timer = cancelled ? 0 : window.setTimeout(work, ms));
     const work = () => {
-      if (!isDrawn()) return void later(OFTEN);
+      if (!isIdle()) return void later(OFTEN);
       askPart().then(
         (table) => (table ? cancelled || set({ version, bursts: burstsOf(table) }) : later(0)),
         () => undefined, // there is nothing to mark

@@ -124,7 +124,7 @@ class Server implements Engine {
   private async get(path: string, signal?: AbortSignal): Promise<unknown> {
     let reply: Response;
     try {
-      reply = await fetch(path, { credentials: "omit", cache: "no-store", signal: signal ?? null });
+      reply = await fetch(path, { signal: signal ?? null });
     } catch {
       if (signal?.aborted) throw new Error(CANCELLED);
       throw new Error("tallytree view does not answer any more; start it again");
