@@ -197,19 +197,20 @@ static struct tt_sample sample_of(const struct tt_side *s, const struct tt_figur
     return x;
 }
 
+static int is_sampled(const struct diff *d) { return d->a.samples && d->b.samples; }
+
 static double in_a_sample(const struct tt_side *s)
 {
     return (double)s->whole * s->scale / (double)s->samples;
 }
 
-/* Of figures that samples estimate, and of which there is one a side: as their counts vary
- * where both sides have the same figure.  It is estimated by all samples of both; one side
- * alone may have none. */
+/* Of figures that samples estimate: as their counts vary where both sides have the same
+ * figure.  It is estimated by all samples of both; one side alone may have none. */
 static enum tt_verdict compare_samples(const struct diff *d, double a, double b)
 {
     double by_a, by_b, both;
 
-    if (!d->a.samples || !d->b.samples || a + b <= 0)
+    if (!is_sampled(d) || a + b <= 0)
         return TT_VERDICT_UNKNOWN;
     by_a = in_a_sample(&d->a);
     by_b = in_a_sample(&d->b);
@@ -217,26 +218,29 @@ static enum tt_verdict compare_samples(const struct diff *d, double a, double b)
     return verdict_of(b - a, 1.959964 * sqrt(both * (by_a + by_b)));
 }
 
+/* Few units may have the same count by chance, so that nothing seems to differ between
+ * them.  So the change has to be more than the samples alone vary by, too. */
 static enum tt_verdict compare(const struct diff *d, const struct tt_figure *a,
                                const struct tt_figure *b, const struct pair *p)
 {
     struct tt_sample x = sample_of(&d->a, a, p->a), y = sample_of(&d->b, b, p->b);
-    enum tt_verdict v = d->options->rest ? TT_VERDICT_UNKNOWN : compare_means(&x, &y);
+    enum tt_verdict v = d->options->rest ? TT_VERDICT_UNKNOWN : compare_means(&x, &y), w;
 
-    if (v == TT_VERDICT_UNKNOWN)
-        v = compare_samples(d, shown(&d->a, a, p->a), shown(&d->b, b, p->b));
-    return v;
+    w = compare_samples(d, shown(&d->a, a, p->a), shown(&d->b, b, p->b));
+    return v == TT_VERDICT_UNKNOWN || w == TT_VERDICT_NOISE ? w : v;
 }
 
-/* What a range of time lacks may be in the rest by chance. */
+/* What a range of time lacks may be in the rest by chance; what a side has no samples of
+ * may have run there. */
 static const char *verdict_text(const struct diff *d, const struct pair *p,
                                 enum tt_verdict v)
 {
     static const char *const texts[] = {NULL, "noise", "more", "less"};
+    const int by_chance = is_sampled(d) && v == TT_VERDICT_NOISE;
 
-    if (p->a == TT_NONE && !d->options->rest)
+    if (p->a == TT_NONE && !d->options->rest && !by_chance)
         return "new";
-    if (p->b == TT_NONE && !d->options->rest)
+    if (p->b == TT_NONE && !d->options->rest && !by_chance)
         return "gone";
     return texts[v];
 }

@@ -188,4 +188,81 @@ sys.exit(wrong != 0 or told < 100)
 END
 try "verdicts on few runs are Welch's" python3 "$tmp/welch.py" "$tallytree" "$tmp"
 
+# Functions of two samplings of threads, most of them as likely in both: a change is more than chance
+# by the spread of the threads and by the number of samples, and few of those that are as before seem to
+# have changed.
+cat >"$tmp/sampled.py" <<'END'
+import csv, math, random, statistics, subprocess, sys
+tallytree, folder = sys.argv[1:]
+rng = random.Random(23)
+def outside(t, v):
+    """How much of Student's t of v degrees lies beyond t; x = sqrt(v) tan(a) makes it finite."""
+    steps, inside = 4000, math.atan(t / math.sqrt(v))
+    area = lambda end: sum(math.cos(end * (i + .5) / steps) ** (v - 1) for i in range(steps)) * end
+    return 1 - area(inside) / area(math.pi / 2)
+def poisson(mean):
+    """Knuth's: how many random numbers have a product above exp(-mean)."""
+    n, product, least = 0, rng.random(), math.exp(-mean)
+    while product > least:
+        n, product = n + 1, product * rng.random()
+    return n
+def side(name, threads):
+    at, path = 0, "%s/%s.perf" % (folder, name)
+    with open(path, "w") as out:
+        for tid, counts in enumerate(threads):
+            for f, count in enumerate(counts):
+                for _ in range(count):
+                    at += 1
+                    out.write("prog 7/%d %d.%06d: 4000000 cpu-clock: \n\t%x f%d (/bin/prog)\n\n" % (10 + tid, at // 1000, at % 1000, 4096 + f, f))
+    return path
+def verdict(a, b):
+    """Of each thread's samples: more than chance by the threads' spread, and by the number of samples."""
+    x, y = sum(a), sum(b)
+    if not x + y:
+        return None
+    by_samples = abs(y - x) > 1.959964 * math.sqrt(x + y)
+    u, w = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
+    change = statistics.mean(b) - statistics.mean(a)
+    if u + w:
+        p = outside(abs(change) / math.sqrt(u + w), (u + w) ** 2 / (u * u / (len(a) - 1) + w * w / (len(b) - 1)))
+        if abs(p - .05) < .002: # the table's last digit
+            return None
+    else:
+        p = 0 if change else 1
+    return "noise" if p > .05 or not by_samples else "more" if change > 0 else "less"
+wrong = cases = false = found = real = 0
+for case in range(8):
+    threads = rng.choice([2, 2, 3, 8])
+    means = [rng.choice([.4, 1, 2, 6, 20]) for _ in range(70)]
+    grown = [1] * 60 + [4] * 10 # the last ten functions take four times as long
+    a = [[poisson(m) for m in means] for _ in range(threads)]
+    b = [[poisson(m * g) for m, g in zip(means, grown)] for _ in range(threads)]
+    rows = subprocess.run([tallytree, "diff", "--csv", "--limit", "all", side("a", a), side("b", b)], check=True, stdout=subprocess.PIPE, text=True).stdout
+    for row in csv.DictReader(rows.splitlines()):
+        if not row["name"].startswith("f"):
+            continue
+        n = int(row["name"][1:])
+        x, y = [t[n] for t in a], [t[n] for t in b]
+        want = verdict(x, y)
+        if want is None:
+            continue
+        got = row["self.verdict"]
+        if n < 60:
+            cases += 1
+            false += got != "noise"
+        else:
+            real += 1
+            found += got != "noise"
+        if want == "more" and not sum(x):
+            want = "new"
+        if want == "less" and not sum(y):
+            want = "gone"
+        if got != want:
+            wrong += 1
+            print(row["name"], got, "for", want, x, y)
+print("of %d functions that are as before, %d have changed; of %d that have changed, %d" % (cases, false, real, found))
+sys.exit(wrong != 0 or cases < 400 or false > .05 * cases or found < real / 4)
+END
+try "sampled functions that are as before seldom seem to have changed" python3 "$tmp/sampled.py" "$tallytree" "$tmp"
+
 finish
