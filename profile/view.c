@@ -479,9 +479,10 @@ static void note_unresolved(const struct tt_profile *p,
             self += tt_self_of(m, c);
     if (count)
         tt_table_note(t, "unresolved",
-                      "unresolved: %.2f %% of %s, in %u native blocks without a name; "
+                      "unresolved: %.2f %% of %s, in %u native block%-s without a name; "
                       "install debug symbols, then run `tallytree symbolize`",
-                      percent(self, choice->total), m->name, count);
+                      percent(self, choice->total), m->name, count,
+                      count == 1 ? "" : "s");
     tt_memory_put(p->memory, nameless);
 }
 

@@ -199,7 +199,7 @@ await run(async () => {
     }
     await to(page, "#view=diff");
     const whole = (await cells(page, "Each function, before and now")).at(-1);
-    is([whole.role, ...["self", "total"].map((_, i) => whole.figures.slice(3 * i, 3 * i + 2).map(digits))], ["total", ["831", "1110"], ["831", "1110"]], "and the whole, last");
+    is([whole.role, ...[1, 5].map((i) => whole.figures.slice(i, i + 2).map(digits))], ["total", ["831", "1110"], ["831", "1110"]], "and the whole, last");
     await shoot(page, "changes");
     const sorted = (...words) => {
       const table = JSON.parse(execFileSync(tallytree, ["diff", "--json", ...words, before, now]).toString());
@@ -266,6 +266,26 @@ await run(async () => {
     const verdicts = JSON.parse(execFileSync(tallytree, ["diff", "--json", before, now]).toString()).rows.flatMap((r) => r.values).filter((v) => v in signs);
     ok(Object.keys(signs).every((v) => verdicts.includes(v)), "something is more, less, or noise", JSON.stringify(verdicts));
     is(await page.$$eval("main td.text", (e) => e.map((x) => x.textContent).filter((t) => t)), verdicts.map((v) => signs[v]), "which is told by signs, and not by colours alone");
+  }
+
+  /* Few samples of two threads of one name, and a comparison that they say nothing of. */
+  {
+    const sampled = (name, ...samples) => {
+      const file = join(folder, name);
+      writeFileSync(file, samples.map(([thread, f], i) => `prog 7/${thread} 1.${100000 + i * 1000}: 4000000 cpu-clock: \n\t${f === "work" ? 1000 : 2000} ${f} (/bin/prog)\n\n`).join(""));
+      return file;
+    };
+    const before = sampled("before.perf", [10, "work"], [11, "work"], [10, "rest"]);
+    const page = await view(sampled("now.perf", [10, "work"], [11, "work"], [11, "work"]), "#view=overview", ["--before", before]);
+    await page.waitForSelector(".findings li");
+    ok(/^No function costs more or less than before: all changes may be chance/.test(await page.textContent(".findings li")), "a few samples more are no finding", await page.textContent(".findings"));
+    await to(page, "#view=diff");
+    ok(/^No function that is shown/.test(await page.textContent("main .hint")), "the comparison says so, too", await page.textContent("main"));
+    is((await page.$$eval("main thead th button", (e) => e.map((x) => x.textContent.replace(/ [▾▴]/, "")))).filter((t) => t), ["name", "self change", "self before", "self now", "total change", "change %", "total before", "total now"], "what has changed comes before both sides");
+    await to(page, "#view=strands");
+    is(await page.$$eval("main td.name a", (e) => e.map((x) => x.textContent).sort()), ["prog 10", "prog 11"], "threads of one name have their numbers");
+    ok(!(await page.$$eval("main thead th", (e) => e.map((x) => x.textContent))).includes("node"), "a column without a text is left out");
+    is(page.complaints, [], "no complaint from the browser");
   }
 
   /* The slowest activations of a marked block, each with what it called. */

@@ -55,9 +55,10 @@ export function heat(part: number, dark: boolean): Paint {
   return { fill: dark ? `hsl(${40 - part * 28} ${20 + part * 60}% ${60 + part * 4}%)` : `hsl(${45 - part * 30} ${30 + part * 65}% ${92 - part * 27}%)`, ink: "#111" };
 }
 
-// -1: gone, 1: new.
+// -1: gone, 1: new.  What has not changed is the quietest.
 export function changePaint(by: number, noise: boolean, dark: boolean): Paint {
   const part = noise ? 0 : Math.min(1, Math.abs(by) * 1.5);
+  if (!part) return { fill: `hsl(212 0% ${dark ? 27 : 88}%)`, ink: dark ? "#e6e8e9" : "#111" };
   return { fill: `hsl(${by > 0 ? 8 : 212} ${part * (dark ? 65 : 85)}% ${(dark ? 62 : 88) - part * (dark ? 0 : 18)}%)`, ink: "#111" };
 }
 

@@ -48,6 +48,12 @@ export function Comparison({ asked, children }: { asked: Asked; children: (table
   return <Answer asked={asked}>{children}</Answer>;
 }
 
+// Is no change of a row more than chance?
+export const isAllNoise = (table: Table) => {
+  const rows = table.rows.filter((r) => r.role === "entry");
+  return rows.length > 0 && rows.every((r) => table.text(r, "self.verdict") === "noise" && table.text(r, "total.verdict") === "noise");
+};
+
 export function ComparePage() {
   const { state } = useShell();
   const tree = state.words.as === "tree";
@@ -58,6 +64,7 @@ export function ComparePage() {
       <Comparison asked={asked}>
         {(table) => (
           <>
+            {isAllNoise(table) ? <p class="hint">{`No ${tree ? "path" : "function"} that is shown costs more or less ${table.isWithRest ? "in the range" : "than before"}: all changes may be chance.`}</p> : null}
             <Figures table={table} tree={tree} caption={`Each ${tree ? "path" : "function"}, ${sidesText(table)}`} texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
             <More table={table} limit={limit} all={false} />
           </>

@@ -2,6 +2,7 @@
 // findings.tsx - what ran, in one sentence, and what matters most, by the kind of the recording:
 // changes, memory, waiting, threads that are uneven, the hottest function, missing names.
 import { libraryPattern } from "./allocators";
+import { isAllNoise } from "./compare";
 import { amount, group, share } from "./format";
 import type { Row, Table } from "./model";
 import { addressOf, blockOf, fitName } from "./names";
@@ -86,6 +87,7 @@ const nameOf = (table: Table, row: Row) => fitName(table.text(row, "name"), 70);
 
 function changes(state: State, table: Table): Finding[] {
   const compare = format(withView(state, "diff", { against: "" }));
+  if (isAllNoise(table)) return [{ text: "No function costs more or less than before: all changes may be chance.", link: compare, to: "compare" }];
   return table.rows
     .filter((r) => r.role === "entry" && table.text(r, "self.verdict") !== "noise" && (table.number(r, "self.change") ?? 0) !== 0)
     .slice(0, 3)

@@ -22,11 +22,20 @@ function Spread({ table, row }: { table: Table; row: Row }) {
   );
 }
 
-// A thread or a process leads to its flame graph: by its name, or, where others have that, by
-// its number.
-const strandLink = (state: State, table: Table, by: string) => (row: Row) => {
+// Of a thread or a process whose name others have: the column that says which it is.
+function numberOf(table: Table, row: Row, by: string): string | undefined {
   const alone = (key: string) => table.rows.filter((r) => r.role === "entry" && table.text(r, key) === table.text(row, key)).length === 1;
-  const number = alone("name") ? undefined : (by === "rank" ? ["rank", "pid"] : ["thread", "pid"]).find((k) => table.text(row, k) && alone(k));
+  return alone("name") ? undefined : (by === "rank" ? ["rank", "pid"] : ["thread", "pid"]).find((k) => table.text(row, k) && alone(k));
+}
+
+const strandLabel = (table: Table, by: string) => (row: Row) => {
+  const number = numberOf(table, row, by);
+  return table.text(row, "name") + (number ? ` ${table.text(row, number)}` : "");
+};
+
+// It leads to its flame graph: by its name, or by its number.
+const strandLink = (state: State, table: Table, by: string) => (row: Row) => {
+  const number = numberOf(table, row, by);
   const pattern = number ? `${number}:${table.text(row, number)}` : exactly(table.text(row, "name"));
   return format(withView(addFilter(state, "strand", pattern), "flame"));
 };
@@ -96,7 +105,7 @@ export function StrandsPage() {
                 </table>
               </div>
             ) : null}
-            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over threads") : by === "wait" ? waitsCaption : "Threads, processes, ranks"} blocks={spreads} nameTitle={spreads ? "function" : by === "rank" ? "process" : "thread"} link={by === "" || by === "rank" ? strandLink(state, table, by) : undefined} leave={by === "wait" ? ["waiter", "waited_for"] : []} />
+            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over threads") : by === "wait" ? waitsCaption : "Threads, processes, ranks"} blocks={spreads} nameTitle={spreads ? "function" : by === "rank" ? "process" : "thread"} link={by === "" || by === "rank" ? strandLink(state, table, by) : undefined} label={strandLabel(table, by)} leave={by === "wait" ? ["waiter", "waited_for"] : []} />
             <More table={table} limit={limit} all={false} />
           </>
         )}

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { cell, exact, share } from "./format";
-import type { Column, Row, Table } from "./model";
+import type { Column, Row, Table, Value } from "./model";
 import { addressOf, blockOf, place, placeEnd, rowName, type Block } from "./names";
 import { heaviestPath, isParent, nodesOf, shownOf, useOutline, type Node } from "./outline";
 import { isLong, ROW, runsOf, useRows } from "./long";
@@ -22,6 +22,9 @@ const headings: Record<string, string> = {
   edge_share: "% of the function",
   calls_inside: "calls inside",
   away: "away from the median",
+  "self.change": "self change",
+  "total.change": "total change",
+  change: "change %",
   thread: "thread number",
   number: "objects",
   copied_number: "copied objects",
@@ -48,11 +51,21 @@ interface Shown {
   error?: string;
 }
 
+// Of a comparison: what has changed comes first, and then both sides.
+const compared = ["self.change", "self.verdict", "self.a", "self.b", "total.change", "change", "total.verdict", "total.a", "total.b"];
+
+function inOrder(table: Table): Column[] {
+  if (!table.has("self.change")) return table.columns;
+  return [...compared.map((key) => table.column(key)!), ...table.columns.filter((c) => !compared.includes(c.key))];
+}
+
+const isBlank = (value: Value) => value === null || value === "";
+
 function shownColumns(table: Table, rows: Row[], leave: Set<string>): Shown[] {
   const out: Shown[] = [];
-  for (const column of table.columns) {
+  for (const column of inOrder(table)) {
     if (folded.has(column.key) || leave.has(column.key) || column.key === "name") continue;
-    if (!rows.some((r) => table.at(r, column.key) !== null)) continue;
+    if (rows.every((r) => isBlank(table.at(r, column.key)))) continue;
     const shown: Shown = { key: column.key, title: headingOf(table, column), column };
     if (table.has(column.key + "_low")) shown.low = column.key + "_low";
     const error = column.key.replace(/_share$/, "_error");
@@ -123,9 +136,28 @@ function Columns({ table, rows, leave }: { table: Table; rows: Row[]; leave: str
 }
 
 const NAME = 64; // letters, at most
+const CLOSE = 24; // beside many columns, unless the window is wide
+
+const lettersBeside = (columns: number) => (columns > 6 && window.innerWidth < 1200 ? CLOSE : NAME);
+
+// Whether a change is more than chance: a sign, and a word where there is room.
+function Verdict({ text }: { text: string }) {
+  const [sign, word] = text.split(" ");
+  return (
+    <td class={"name text verdict " + (word ?? text)} title={text}>
+      {word ? (
+        <>
+          {sign} <span class="word">{word}</span>
+        </>
+      ) : (
+        text
+      )}
+    </td>
+  );
+}
 
 // A function's name: a click opens it, its menu adds it to a list.
-export function BlockName({ block, title, context }: { block: Block; title?: string; context?: string }) {
+export function BlockName({ block, title, context, letters = NAME }: { block: Block; title?: string; context?: string; letters?: number }) {
   const shell = useShell();
   const { name } = block;
   const hit = shell.find?.test(name);
@@ -147,7 +179,7 @@ export function BlockName({ block, title, context }: { block: Block; title?: str
           e.preventDefault();
         }}
       >
-        {rowName(name, NAME)}
+        {rowName(name, letters)}
       </a>
       <button
         class="more"
@@ -200,6 +232,7 @@ interface Props {
   rest?: (parent: Row) => string; // the address of all that is below a row, when some of it is left out
   tree?: boolean; // can rows below others be closed?
   link?: (row: Row) => string; // of rows that are no blocks: the address that a name leads to
+  label?: (row: Row) => string; // what such a row is called, if its name is not enough
 }
 
 function parentOf(nodes: Node[], at: number): Row {
@@ -209,10 +242,11 @@ function parentOf(nodes: Node[], at: number): Row {
   return nodes[i]!.row;
 }
 
-export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, order = "", tools, tree = false, rest, link }: Props) {
+export function Figures({ table, caption, rows = table.rows, sortable = true, leave = [], nameTitle, blocks = true, texts, order = "", tools, tree = false, rest, link, label }: Props) {
   const shell = useShell();
   const left = [...leave, ...(sortable ? withoutOf(shell.state) : [])].join();
   const columns = useMemo(() => shownColumns(table, rows, new Set(left.split(","))), [table, rows, left]);
+  const letters = lettersBeside(columns.length);
   const sort = shell.state.words.sort || order;
   const nodes = useMemo(() => nodesOf(table, rows), [table, rows]);
   const [open, setOpen] = useOutline(caption, table, nodes);
@@ -325,7 +359,7 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                     ) : null}
                     {link && row.role === "entry" ? (
                       <a class={shell.find?.test(table.text(row, "name")) ? "plain hit" : "plain"} href={link(row)}>
-                        {table.text(row, "name")}
+                        {label ? label(row) : table.text(row, "name")}
                       </a>
                     ) : rest && row.role === "remainder" && row.left && row.depth ? (
                       <a class="plain" href={rest(parentOf(nodes, at))}>
@@ -334,13 +368,15 @@ export function Figures({ table, caption, rows = table.rows, sortable = true, le
                     ) : row.role === "remainder" || row.role === "total" || row.role === "heading" || !blocks ? (
                       <span class={row.role === "entry" && shell.find?.test(table.text(row, "name")) ? "plain hit" : "plain"}>{table.text(row, "name")}</span>
                     ) : (
-                      <BlockName block={blockOf(table, row)} title={place(table, row)} context={contextOf(table, row)} />
+                      <BlockName block={blockOf(table, row)} title={place(table, row)} context={contextOf(table, row)} letters={letters} />
                     )}
                     {blocks && row.role !== "remainder" && row.role !== "total" ? <small class="place">{blockOf(table, row).apart || placeEnd(table, row)}</small> : null}
                   </td>
                 ) : null}
                 {columns.map((c) =>
-                  c.column.type === "text" ? (
+                  c.key.endsWith(".verdict") ? (
+                    <Verdict text={texts ? texts(c.key, table.text(row, c.key)) : table.text(row, c.key)} />
+                  ) : c.column.type === "text" ? (
                     <td class="name text">{texts ? texts(c.key, table.text(row, c.key)) : table.text(row, c.key)}</td>
                   ) : (
                     <Figure table={table} row={row} shown={c} />
