@@ -24,6 +24,7 @@ enum {
     OFTEN = 500000000,       /* ns: a live profile is read no more often than this, */
     SHARE = 4,               /* and no more than one part in so many of the time */
     MOMENT = 20000000,       /* ns between two looks whether an answer is still wanted */
+    HOLD = 100000000,        /* ns that queries wait at first, for a newer profile */
     TRIES = 40               /* readings that fail until it is lost: files are moved */
 };
 
@@ -76,6 +77,7 @@ void tt_page_init(struct tt_page *s)
     s->version = 1;
     s->loaded = now();
     s->cost = 0;
+    s->hold = HOLD;
 }
 
 void tt_page_fini(struct tt_page *s)
@@ -131,6 +133,62 @@ static int reply_asset(struct tt_reply *r, const char *path)
     return a->name != NULL;
 }
 
+/* ── A live profile ───────────────────────────────────────────────────────────────── */
+
+/* While queries are answered, the profile is not replaced.  Queries that overlap would keep
+ * it for ever, so new ones wait: for twice as long each time that it was not enough, and for
+ * as long in between they do not. */
+static void hold_queries(struct tt_page *s, int64_t t)
+{
+    if (s->is_due && t - s->open < s->hold)
+        return;
+    if (s->is_due)
+        s->hold *= 2;
+    s->is_due = 1;
+    s->open = t + s->hold;
+}
+
+static void read_again(struct tt_page *s, int64_t begin)
+{
+    int error;
+
+    tt_answers_fini(&s->answers);
+    error = s->reload(s->arg, &s->profile, &s->live, &s->end);
+    if (error >= 0) {
+        s->version += error == 0;
+        s->failed = 0;
+    } else if (++s->failed == TRIES) {
+        s->live = 0;
+        s->end = TT_PAGE_LOST;
+    }
+    begin_answers(s);
+    s->loaded = now();
+    s->cost = s->loaded - begin;
+    s->is_due = 0;
+    s->hold = HOLD;
+}
+
+static void refresh(struct tt_page *s)
+{
+    const int64_t t = now(), rest = s->cost * SHARE > OFTEN ? s->cost * SHARE : OFTEN;
+
+    if (!s->live || t - s->loaded < rest)
+        return;
+    if (s->users)
+        hold_queries(s, t);
+    else
+        read_again(s, t);
+}
+
+/* Before a query uses the profile. */
+static void wait_for_newer(struct tt_page *s, const struct tt_reply *r)
+{
+    while (s->is_due && s->users && now() < s->open && s->is_wanted(r))
+        wait_for_change(s);
+    if (s->is_due && !s->users)
+        refresh(s);
+}
+
 /* ── Views ────────────────────────────────────────────────────────────────────────── */
 
 struct asker {
@@ -155,38 +213,16 @@ static void reply_query(struct tt_page *s, const char *query, struct tt_reply *r
     int error;
 
     pthread_mutex_lock(&s->lock);
+    wait_for_newer(s, r);
     s->users++;
     pthread_mutex_unlock(&s->lock);
     tt_text_init(&t, NULL);
     error = tt_answer(&s->answers, &asked, &t);
     pthread_mutex_lock(&s->lock);
-    s->users--;
+    if (--s->users == 0 && s->is_due)
+        wake(s);
     pthread_mutex_unlock(&s->lock);
     reply_json(r, !error ? 200 : error == -TT_ERR_OPTION ? 400 : 500, &t);
-}
-
-/* ── A live profile ───────────────────────────────────────────────────────────────── */
-
-/* While a query is answered, the profile is not replaced: it is asked again soon. */
-static void refresh(struct tt_page *s)
-{
-    int64_t begin = now(), rest = s->cost * SHARE > OFTEN ? s->cost * SHARE : OFTEN;
-    int error;
-
-    if (!s->live || s->users || begin - s->loaded < rest)
-        return;
-    tt_answers_fini(&s->answers);
-    error = s->reload(s->arg, &s->profile, &s->live, &s->end);
-    if (error >= 0) {
-        s->version += error == 0;
-        s->failed = 0;
-    } else if (++s->failed == TRIES) {
-        s->live = 0;
-        s->end = TT_PAGE_LOST;
-    }
-    begin_answers(s);
-    s->loaded = now();
-    s->cost = s->loaded - begin;
 }
 
 static void reply_state(struct tt_page *s, struct tt_reply *r)

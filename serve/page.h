@@ -45,7 +45,10 @@ struct tt_page {
     struct tt_answers answers;
     uint64_t version;     /* how often it was replaced */
     int64_t loaded, cost; /* when, and how long that took, in ns */
-    int failed;           /* readings since the last one that was possible */
+    /* It is to be read again, but is used: new queries wait until then, or until `open`. */
+    int is_due;
+    int64_t hold, open; /* for how long, and until when, in ns */
+    int failed;         /* readings since the last one that was possible */
 };
 
 void tt_page_init(struct tt_page *);

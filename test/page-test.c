@@ -183,3 +183,71 @@ TEST(a_filter_that_is_left_is_made_for_others)
     end_asking(&k, 500, 1);
     end_page(&m);
 }
+
+/* ── Queries that overlap ─────────────────────────────────────────────────────────── */
+
+static int read_newer(void *arg, struct tt_profile **profile, int *live,
+                      enum tt_page_end *end)
+{
+    (void)arg, (void)profile, (void)live, (void)end;
+    return 0;
+}
+
+static void *ask_after(void *arg)
+{
+    *(unsigned *)arg = ask(&page, 2, "view=flat");
+    return NULL;
+}
+
+TEST(a_live_profile_is_read_between_queries_that_overlap)
+{
+    struct tt_reply state = {.connection = -1};
+    unsigned first = 0, second = 0;
+    pthread_t one, other;
+    struct made m;
+
+    if (!begin_page(&m))
+        return;
+    page.reload = read_newer;
+    page.hold = INT64_MAX / 4; /* until the first one ends, however busy the machine is */
+    pthread_create(&one, NULL, ask_filter, &first);
+    sem_wait(&working);
+    tt_page_answer(&page, "state", "", &state); /* it is to be read, and cannot be */
+    free(state.body);
+    CHECK_INT(page.version, 1);
+    pthread_create(&other, NULL, ask_after, &second);
+    sem_wait(&waits); /* it begins before the first one has ended, and waits */
+    sem_post(&may_go_on);
+    pthread_join(one, NULL);
+    pthread_join(other, NULL);
+    CHECK_INT(first, 200);
+    CHECK_INT(second, 200);
+    CHECK_INT(page.version, 2);
+    CHECK_INT(page.is_due, 0);
+    end_page(&m);
+}
+
+TEST(a_query_that_takes_long_holds_others_up_for_a_moment_only)
+{
+    struct tt_reply state = {.connection = -1};
+    unsigned first = 0;
+    pthread_t one;
+    struct made m;
+
+    if (!begin_page(&m))
+        return;
+    page.reload = read_newer;
+    pthread_create(&one, NULL, ask_filter, &first);
+    sem_wait(&working);
+    tt_page_answer(&page, "state", "", &state);
+    free(state.body);
+    CHECK_INT(page.is_due, 1);
+    CHECK_INT(ask(&page, -1, "view=flat"), 200); /* and the first one works still */
+    CHECK_INT(page.version, 1);
+    sem_post(&may_go_on);
+    pthread_join(one, NULL);
+    CHECK_INT(first, 200);
+    CHECK_INT(ask(&page, -1, "view=flat"), 200);
+    CHECK_INT(page.version, 2); /* the next one finds a newer one */
+    end_page(&m);
+}
