@@ -196,12 +196,28 @@ static enum tt_java_kind kind_of(struct tt_java *j, const struct tt_peek *peek,
     return kind;
 }
 
+static void read_head(const struct tt_java_layout *l, const char *head,
+                      struct tt_java_blob *out)
+{
+    const int has_addresses = l->blob.begin != TT_JAVA_ABSENT;
+
+    out->name = word_of(head, l->blob.name);
+    out->begin = has_addresses ? word_of(head, l->blob.begin)
+                               : out->at + half_of(head, l->blob.code);
+    out->end = has_addresses ? word_of(head, l->blob.end)
+                             : out->at + half_of(head, l->blob.data);
+    out->frame = 8 * half_of(head, l->blob.frame);
+    out->complete = half_of(head, l->blob.complete);
+    if (l->blob.has_short_complete)
+        out->complete = (uint32_t)(int16_t)out->complete;
+}
+
 int tt_java_blob(struct tt_java *j, const struct tt_peek *peek, uint64_t pc,
                  struct tt_java_blob *out)
 {
     const struct tt_java_layout *l = &j->layout;
     const struct tt_java_heap *h = find_heap(j, pc);
-    char head[TT_JAVA_BLOB];
+    char head[TT_JAVA_BLOB] = {0};
 
     if (!h) {
         read_heaps(j, peek);
@@ -210,15 +226,26 @@ int tt_java_blob(struct tt_java *j, const struct tt_peek *peek, uint64_t pc,
     out->at = h ? find_blob(j, peek, h, pc) : 0;
     if (!out->at || !tt_safe_read(peek, out->at, head, l->blob.size & ~7u))
         return 0;
-    out->name = word_of(head, l->blob.name);
-    out->begin = word_of(head, l->blob.begin);
-    out->end = word_of(head, l->blob.end);
-    out->frame = 8 * half_of(head, l->blob.frame);
-    out->complete = half_of(head, l->blob.complete);
+    read_head(l, head, out);
     if (pc < out->begin || pc >= out->end || out->begin < out->at ||
         out->frame > FRAME_MAX)
         return 0;
     out->kind = kind_of(j, peek, out->name);
+    return 1;
+}
+
+/* The address that replaces return addresses to code that is no longer valid. */
+static int deopt_of(const struct tt_java *j, const struct tt_peek *peek, uint64_t blob,
+                    uint64_t *out)
+{
+    const struct tt_java_layout *l = &j->layout;
+
+    if (l->compiled.deopt != TT_JAVA_ABSENT)
+        return tt_safe_word(peek, blob + l->compiled.deopt, out);
+    if (l->compiled.deopt_offset == TT_JAVA_ABSENT ||
+        !tt_java_number(peek, blob + l->compiled.deopt_offset, 4, out))
+        return 0;
+    *out += blob;
     return 1;
 }
 
@@ -248,15 +275,14 @@ static int follows_call(const struct tt_peek *peek, uint64_t pc)
  * is changed if its code is no longer valid. */
 static int is_pushed(const struct leaving *l, uint64_t pc)
 {
-    const uint32_t at = l->j->layout.compiled.deopt;
     struct tt_java_blob b;
     uint64_t deopt;
 
     if (!tt_java_blob(l->j, l->peek, pc, &b))
         return 0;
     return b.kind == TT_JAVA_INTERPRETER ||
-           (b.kind == TT_JAVA_COMPILED && at != TT_JAVA_ABSENT &&
-            tt_safe_word(l->peek, b.at + at, &deopt) && pc == deopt);
+           (b.kind == TT_JAVA_COMPILED && deopt_of(l->j, l->peek, b.at, &deopt) &&
+            pc == deopt);
 }
 
 static int is_return(const struct leaving *l, uint64_t pc)
@@ -342,15 +368,16 @@ static enum depth depth_at_begin(const struct nearby *n)
  * comparison with a jump, which leads to more code, or a load. */
 static enum depth depth_at_end(const struct nearby *n)
 {
-    const int is_return = HAS(n, 0, "\xc3"), is_test = HAS(n, 0, "\x49\x3b\xa7") ||
-                                                       HAS(n, 0, "\x85\x05") ||
-                                                       HAS(n, 0, "\x41\x85");
+    const int is_test = HAS(n, 0, "\x49\x3b\xa7") || HAS(n, 0, "\x49\x3b\x67") ||
+                        HAS(n, 0, "\x85\x05") || HAS(n, 0, "\x41\x85");
+
     if (HAS(n, 0, "\x5d") &&
-        (HAS(n, 1, "\xc3") || HAS(n, 1, "\x49\x3b\xa7") || HAS(n, 1, "\x85\x05") ||
-         HAS(n, 1, "\x41\x85") || HAS(n, 1, "\x4d")))
+        (HAS(n, 1, "\xc3") || HAS(n, 1, "\x49\x3b\xa7") || HAS(n, 1, "\x49\x3b\x67") ||
+         HAS(n, 1, "\x85\x05") || HAS(n, 1, "\x41\x85") || HAS(n, 1, "\x4d")))
         return PUSHED;
-    if (is_return || (is_test && HAS(n, -1, "\x5d")) ||
-        (HAS(n, 0, "\x0f\x87") && HAS(n, -7, "\x49\x3b\xa7")))
+    if (HAS(n, 0, "\xc3") || (is_test && HAS(n, -1, "\x5d")) ||
+        (HAS(n, 0, "\x0f\x87") &&
+         (HAS(n, -7, "\x49\x3b\xa7") || HAS(n, -4, "\x49\x3b\x67"))))
         return BARE;
     if ((HAS(n, 0, "\x4c\x8d\x15") && HAS(n, 7, "\x4d\x89\x97")) ||
         (HAS(n, 0, "\x4d\x89\x97") && HAS(n, -7, "\x4c\x8d\x15")) ||
@@ -393,9 +420,8 @@ static void find_place(struct leaving *l)
     const struct tt_java_layout *y = &l->j->layout;
     uint64_t pc = l->pc, deopt, at, original;
 
-    if (!(l->frame->flags & TT_NATIVE_EXACT) && y->compiled.deopt != TT_JAVA_ABSENT &&
-        y->compiled.original != TT_JAVA_ABSENT &&
-        tt_safe_word(l->peek, l->blob.at + y->compiled.deopt, &deopt) && pc == deopt &&
+    if (!(l->frame->flags & TT_NATIVE_EXACT) && y->compiled.original != TT_JAVA_ABSENT &&
+        deopt_of(l->j, l->peek, l->blob.at, &deopt) && pc == deopt &&
         tt_java_number(l->peek, l->blob.at + y->compiled.original, 4, &at) &&
         stack_word(l, l->sp + at, &original))
         pc = original;

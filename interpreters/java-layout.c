@@ -48,12 +48,20 @@ static const struct wanted fields[] = {
     {"CodeBlob", "_name", TO(blob.name)},
     {"CodeBlob", "_code_begin", TO(blob.begin)},
     {"CodeBlob", "_code_end", TO(blob.end)},
+    {"CodeBlob", "_code_offset", TO(blob.code)},
+    {"CodeBlob", "_data_offset", TO(blob.data)},
     {"CodeBlob", "_frame_complete_offset", TO(blob.complete)},
     {"CodeBlob", "_frame_size", TO(blob.frame)},
     {"CompiledMethod", "_method", TO(compiled.method)},
     {"nmethod", "_method", TO(compiled.method)},
     {"CompiledMethod", "_scopes_data_begin", TO(compiled.scopes)},
     {"CompiledMethod", "_deopt_handler_begin", TO(compiled.deopt)},
+    {"nmethod", "_deopt_handler_offset", TO(compiled.deopt_offset)},
+    {"nmethod", "_scopes_data_offset", TO(compiled.scopes_offset)},
+    {"nmethod", "_immutable_data", TO(compiled.fixed)},
+    {"nmethod", "_immutable_data_size", TO(compiled.fixed_size)},
+    {"CodeBlob", "_mutable_data", TO(compiled.variable)},
+    {"CodeBlob", "_relocation_size", TO(compiled.relocation)},
     {"nmethod", "_orig_pc_offset", TO(compiled.original)},
     {"nmethod", "_metadata_offset", TO(compiled.metadata)},
     {"nmethod", "_scopes_pcs_offset", TO(compiled.pcs)},
@@ -84,10 +92,27 @@ static const struct wanted sizes[] = {
 
 /* What may be absent: then inlined methods, or files, are not known. */
 static const uint16_t optional[] = {
-    TO(compiled.scopes),   TO(compiled.deopt), TO(compiled.original),
-    TO(compiled.metadata), TO(compiled.pcs),   TO(compiled.pcs_end),
-    TO(constant.flags),    TO(pool.file),      TO(type.file),
-    TO(symbol.hash),       TO(symbol.count),
+    TO(blob.begin),
+    TO(blob.end),
+    TO(blob.code),
+    TO(blob.data),
+    TO(compiled.scopes),
+    TO(compiled.deopt),
+    TO(compiled.original),
+    TO(compiled.metadata),
+    TO(compiled.pcs),
+    TO(compiled.pcs_end),
+    TO(compiled.deopt_offset),
+    TO(compiled.scopes_offset),
+    TO(compiled.fixed),
+    TO(compiled.fixed_size),
+    TO(compiled.variable),
+    TO(compiled.relocation),
+    TO(constant.flags),
+    TO(pool.file),
+    TO(type.file),
+    TO(symbol.hash),
+    TO(symbol.count),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -136,6 +161,8 @@ static void take_field(struct tt_java_layout *l, struct tt_peek *peek,
             memcpy(slot_of(l, w->to), &e->address, sizeof e->address);
         else
             keep_number(l, w->to, e->offset);
+        if (w->to == TO(blob.complete) && !is_static)
+            l->blob.has_short_complete = is_text(peek, e->of, "int16_t");
         return;
     }
 }
@@ -166,13 +193,16 @@ static int has_all(struct tt_java_layout *l, const struct wanted *w, size_t coun
 
 static int is_within(uint32_t at, uint32_t size, uint32_t most)
 {
-    return size <= most && at <= size && size - at >= sizeof(uint64_t);
+    return size <= most && at <= size && most - at >= sizeof(uint64_t);
 }
 
 /* Are fields that are read together within their structure? */
 static int is_sane(const struct tt_java_layout *l)
 {
-    const uint32_t of_blob[] = {l->blob.name, l->blob.begin, l->blob.end,
+    const int has_addresses = l->blob.begin != TT_JAVA_ABSENT;
+    const uint32_t of_blob[] = {l->blob.name,
+                                has_addresses ? l->blob.begin : l->blob.code,
+                                has_addresses ? l->blob.end : l->blob.data,
                                 l->blob.complete, l->blob.frame},
                    of_part[] = {l->constant.pool, l->constant.code_size,
                                 l->constant.name};
@@ -195,6 +225,7 @@ const char *tt_java_layout(struct tt_java_layout *l, struct tt_peek *peek,
 
     memset(l, 0xff, sizeof *l);
     l->heaps = l->call_return = l->release = l->major = 0;
+    l->blob.has_short_complete = 0;
     if (!tt_peek_word(peek, structs, &at))
         return "its tables cannot be read";
     for (uint32_t i = 0; i < ENTRIES; i++, at += sizeof field) {

@@ -26,10 +26,15 @@ struct tt_java_layout {
         uint32_t memory, map, shift, used, head; /* head: the size of a block's */
     } heap;
     struct {
-        uint32_t name, begin, end, complete, frame, size;
+        uint32_t name, complete, frame, size;
+        uint32_t begin, end; /* addresses; or, if these are absent, */
+        uint32_t code, data; /* offsets from the blob */
+        int has_short_complete;
     } blob;
     struct {
         uint32_t method, scopes, deopt, original, metadata, pcs, pcs_end;
+        /* From version 25 on, tables are elsewhere, and what was an address is an offset. */
+        uint32_t deopt_offset, scopes_offset, fixed, fixed_size, variable, relocation;
     } compiled; /* all but `method` may be absent */
     struct {
         uint32_t constant;

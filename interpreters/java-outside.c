@@ -52,7 +52,7 @@ static const struct tables *tables_of(const struct tt_module *m,
 /* Until the machine has made its heaps of code, the tables may not be complete. */
 static int has_begun(struct tt_peek *peek, const struct tt_java *j, const char *off)
 {
-    uint64_t at;
+    uint64_t at = 0;
 
     return off ? tt_peek_word(peek, j->tables, &at) && tt_peek_word(peek, at, &at) && at
                : tt_peek_word(peek, j->layout.heaps, &at) && at;

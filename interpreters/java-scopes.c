@@ -16,24 +16,54 @@ struct tables { /* of a compiled method: addresses */
     uint32_t count; /* of places */
 };
 
+static int set_places(struct tables *t, uint64_t base, uint64_t begin, uint64_t end)
+{
+    if (end < begin || (end - begin) / PLACE > PLACES)
+        return 0;
+    t->places = base + begin;
+    t->count = (uint32_t)((end - begin) / PLACE);
+    return 1;
+}
+
+/* From version 25 on the tables are in two other pieces of memory, fixed and variable. */
+static int find_separate(const struct tt_java_layout *l, const struct tt_peek *peek,
+                         uint64_t blob, struct tables *t)
+{
+    uint64_t fixed, size, variable, relocation, places, scopes;
+
+    if (l->compiled.variable == TT_JAVA_ABSENT ||
+        l->compiled.relocation == TT_JAVA_ABSENT || l->compiled.pcs == TT_JAVA_ABSENT ||
+        l->compiled.fixed_size == TT_JAVA_ABSENT ||
+        l->compiled.scopes_offset == TT_JAVA_ABSENT ||
+        !tt_safe_word(peek, blob + l->compiled.fixed, &fixed) ||
+        !tt_java_number(peek, blob + l->compiled.fixed_size, 4, &size) ||
+        !tt_safe_word(peek, blob + l->compiled.variable, &variable) ||
+        !tt_java_number(peek, blob + l->compiled.relocation, 4, &relocation) ||
+        !tt_java_number(peek, blob + l->compiled.pcs, 4, &places) ||
+        !tt_java_number(peek, blob + l->compiled.scopes_offset, 4, &scopes))
+        return 0;
+    t->scopes = fixed + scopes;
+    t->methods = variable + relocation;
+    return set_places(t, fixed, places, size);
+}
+
 static int find_tables(const struct tt_java *j, const struct tt_peek *peek, uint64_t blob,
                        struct tables *t)
 {
     const struct tt_java_layout *l = &j->layout;
     uint64_t begin, end, methods;
 
+    if (l->compiled.fixed != TT_JAVA_ABSENT)
+        return find_separate(l, peek, blob, t);
     if (l->compiled.scopes == TT_JAVA_ABSENT || l->compiled.pcs == TT_JAVA_ABSENT ||
         l->compiled.pcs_end == TT_JAVA_ABSENT || l->compiled.metadata == TT_JAVA_ABSENT ||
         !tt_safe_word(peek, blob + l->compiled.scopes, &t->scopes) ||
         !tt_java_number(peek, blob + l->compiled.pcs, 4, &begin) ||
         !tt_java_number(peek, blob + l->compiled.pcs_end, 4, &end) ||
-        !tt_java_number(peek, blob + l->compiled.metadata, 4, &methods) || end < begin ||
-        (end - begin) / PLACE > PLACES)
+        !tt_java_number(peek, blob + l->compiled.metadata, 4, &methods))
         return 0;
-    t->places = blob + begin;
-    t->count = (uint32_t)((end - begin) / PLACE);
     t->methods = blob + methods;
-    return 1;
+    return set_places(t, blob, begin, end);
 }
 
 /* The scope of the first place at or after the offset.  -1: it cannot be read. */

@@ -131,13 +131,13 @@ sys.exit(total < 100 or len(seen) != 8 or chi > 41 or bool(wrong))
 END
 header() { "$tallytree" report header --csv run.tt | awk -F, -v fact="$1" '$4 == fact { print $5 == "" ? $6 : $5 }'; }
 folded() { "$tallytree" export --force --to folded --metric samples -o folded run.tt; }
-flags=()
+java=java flags=()
 # A processor that is busy takes few samples: then it runs again, for longer.
 shares()
 {
     local rounds=25 time
     for time in 1 2 3 4; do
-        "$tallytree" record --force "${flags[@]}" -o run.tt java "$@" Shapes "$rounds" >spent 2>messages && folded || return
+        "$tallytree" record --force "${flags[@]}" -o run.tt "$java" "$@" Shapes "$rounds" >spent 2>messages && folded || return
         [ "$(header stacks.interpreted)" -lt 130 ] || break
         echo "few samples, time $time"
         rounds=$((rounds * 3))
@@ -155,6 +155,12 @@ described() { "$tallytree" report flat --select kind:interpreted --limit all --c
 try "a method has its class, its file and its first line" described ",Shapes.shape_plain,java 17,Shapes.java,18,"
 try "methods of the library, too" described ",java.lang.Thread.run,java 17,java/lang/Thread.java,"
 try "a native method is between Java and C" grep -Eq 'sun.management.ThreadImpl.getThreadTotalCpuTime0;[^;]*jmm_|getThreadTotalCpuTime0;Java_sun' folded
+for java in /usr/lib/jvm/*/bin/java; do
+    case $("$java" -version 2>&1) in
+    *\"25.*) try "version 25: shares are what the program measures" shares -XX:+TieredCompilation && break ;;
+    esac
+done
+java=java
 
 # Rates above the system's clock, and running processes, are recorded from outside.
 attached()
