@@ -30,7 +30,6 @@ struct wanted {
 static const struct wanted variables[] = {
     {"CodeCache", "_heaps", TO(heaps)},
     {"StubRoutines", "_call_stub_return_address", TO(call_return)},
-    {"Abstract_VM_Version", "_s_vm_release", TO(release)},
     {"Abstract_VM_Version", "_vm_major_version", TO(major)},
 };
 
@@ -224,7 +223,7 @@ const char *tt_java_layout(struct tt_java_layout *l, struct tt_peek *peek,
     uint64_t at;
 
     memset(l, 0xff, sizeof *l);
-    l->heaps = l->call_return = l->release = l->major = 0;
+    l->heaps = l->call_return = l->major = 0;
     l->blob.has_short_complete = 0;
     if (!tt_peek_word(peek, structs, &at))
         return "its tables cannot be read";

@@ -15,7 +15,7 @@ enum { TT_JAVA_BLOB = 256, TT_JAVA_PART = 128 };
 
 /* Addresses of variables, offsets within structures, and sizes. */
 struct tt_java_layout {
-    uint64_t heaps, call_return, release, major; /* variables */
+    uint64_t heaps, call_return, major; /* variables */
     struct {
         uint32_t count, data;
     } array;

@@ -135,10 +135,10 @@ java=java flags=()
 # A processor that is busy takes few samples: then it runs again, for longer.
 shares()
 {
-    local rounds=25 time
+    local rounds=40 time
     for time in 1 2 3 4; do
         "$tallytree" record --force "${flags[@]}" -o run.tt "$java" "$@" Shapes "$rounds" >spent 2>messages && folded || return
-        [ "$(header stacks.interpreted)" -lt 130 ] || break
+        [ "$(header stacks.interpreted)" -lt 115 ] || break
         echo "few samples, time $time"
         rounds=$((rounds * 3))
     done
