@@ -245,7 +245,7 @@ static void put_context(const struct tt_picture *p, uint32_t i, uint32_t *stack)
         put_number("self_low", c->self_low);
         put_number("total_low", c->total_low);
     }
-    put_times(&c->times);
+    put_times(tt_picture_times(p, c));
     tt_picture_metrics(p, c->cell, put_metric, NULL);
     put_details(p, c->cell);
     putchar('\n');

@@ -2,9 +2,10 @@
 /* load.c - reads a recording from a file into memory.
  *
  * The process may still be writing it.  The strands' counts of moves show whether figures
- * moved between contexts during the copy.  If they did, the copy is repeated, but only a
- * few times, as a process that always evicts never pauses.  Time since a strand was last
- * charged counts up to the moment when reading began. */
+ * moved between contexts during the copy.  If they did, the copy is refreshed, but only a
+ * few times, as a process that always evicts never pauses.  Refreshing takes a small part of the
+ * time that it takes to read a copy, which happens once.  Time since a strand was last
+ * charged counts up to the moment when copying began. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,22 +21,20 @@
 #include "large-pages.h"
 #include "load.h"
 
-static char *read_all(int fd, size_t size)
+/* Reads a part of the file; if that became shorter, the rest reads as zeros. */
+static void read_part(int fd, char *to, size_t size, size_t from)
 {
-    char *p = tt_large_pages(malloc(size ? size : 1), size);
     size_t have = 0;
 
-    while (p && have < size) {
-        ssize_t n = pread(fd, p + have, size - have, (off_t)have);
+    while (have < size) {
+        ssize_t n = pread(fd, to + have, size - have, (off_t)(from + have));
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            break; /* it became shorter: the rest reads as zeros */
+            break;
         have += (size_t)n;
     }
-    if (p)
-        memset(p + have, 0, size - have);
-    return p;
+    memset(to + have, 0, size - have);
 }
 
 /* Is a mapped file another one that has the same number on another device?  Decided by
@@ -127,83 +126,98 @@ static int read_moves(int fd, uint64_t *moves)
 struct copy {
     char *image; /* NULL: no memory */
     size_t size;
+    uint64_t cycles, ns; /* when copying began */
 };
 
 static struct copy make_copy(int fd)
 {
-    const uint64_t cycles = tt_clock_cycles(), ns = tt_clock_monotonic();
-    struct copy c = {NULL, 0};
+    struct copy c = {.cycles = tt_clock_cycles(), .ns = tt_clock_monotonic()};
     struct stat s;
 
-    if (fstat(fd, &s) != 0 || !(c.image = read_all(fd, (size_t)s.st_size)))
+    if (fstat(fd, &s) != 0)
         return c;
     c.size = (size_t)s.st_size;
-    set_end((struct tt_header *)c.image, c.size, fd, cycles, ns);
+    c.image = tt_large_pages(malloc(c.size ? c.size : 1), c.size);
+    if (c.image)
+        read_part(fd, c.image, c.size, 0);
     return c;
 }
 
-/* Returns a copy without moves meanwhile, or the last of a few. */
-static struct copy make_still_copy(int fd)
+/* Copies the file again.  Is the copy another one now? */
+static int refresh(struct copy *c, int fd)
 {
-    enum { TRIES = 5 };
-    struct copy c = {NULL, 0};
-    uint64_t before, after;
-
-    for (int i = 0; i < TRIES; i++) {
-        int moves = read_moves(fd, &before);
-        free(c.image);
-        c = make_copy(fd);
-        if (!c.image || (moves == 0 && read_moves(fd, &after) == 0 && after == before))
-            break;
-    }
-    return c;
-}
-
-/* The picture has the copy; the error is in p->error. */
-static int read_copy(struct tt_picture *p, struct copy c, int live)
-{
-    memset(p, 0, sizeof *p);
-    return c.image ? tt_picture_read(p, c.image, c.size, live) : -TT_ERR_MEMORY;
-}
-
-/* Is the recording unfinished, and was the file written to since the copy?  Only then can
- * damage come from copying it piece by piece. */
-static int has_changed(int fd, struct copy c)
-{
-    const struct tt_header *h = (const void *)c.image;
-    size_t end = sizeof h->end_ticks + offsetof(struct tt_header, end_ticks);
+    const uint64_t cycles = tt_clock_cycles(), ns = tt_clock_monotonic();
+    char part[1 << 16];
     struct stat s;
-    char *now;
-    int changed;
+    int changed = 0;
 
-    if (c.size >= sizeof *h && memcmp(h->magic, TT_MAGIC, sizeof h->magic) == 0 &&
-        h->state != TT_RECORDING_OPEN)
-        return 0;
-    usleep(1000);
-    if (fstat(fd, &s) != 0 || (size_t)s.st_size != c.size)
+    if (fstat(fd, &s) != 0 || (size_t)s.st_size != c->size) {
+        free(c->image);
+        *c = make_copy(fd);
         return 1;
-    now = read_all(fd, c.size);
-    /* Ignores the end, which set_end has filled in. */
-    changed = now && (c.size < end ||
-                      memcmp(now, c.image, offsetof(struct tt_header, end_ticks)) != 0 ||
-                      memcmp(now + end, c.image + end, c.size - end) != 0);
-    free(now);
+    }
+    for (size_t at = 0; at < c->size; at += sizeof part) {
+        const size_t size = c->size - at < sizeof part ? c->size - at : sizeof part;
+        read_part(fd, part, size, at);
+        if (memcmp(c->image + at, part, size) == 0)
+            continue;
+        memcpy(c->image + at, part, size);
+        changed = 1;
+    }
+    c->cycles = cycles;
+    c->ns = ns;
     return changed;
 }
 
+/* Is it of a process that may still write to it? */
+static int is_unfinished(const struct copy *c)
+{
+    const struct tt_header *h = (const void *)c->image;
+
+    return c->size < sizeof *h || memcmp(h->magic, TT_MAGIC, sizeof h->magic) != 0 ||
+           h->state == TT_RECORDING_OPEN;
+}
+
+/* Refreshes a copy until nothing moved meanwhile, or a few times.  Was the file written to since
+ * the first copy?  Only then can damage come from copying it piece by piece. */
+static int refresh_until_still(struct copy *c, int fd)
+{
+    enum { TRIES = 4 };
+    int changed = 0, is_still = 0;
+    uint64_t before, after;
+
+    usleep(1000);
+    for (int i = 0; i < TRIES && c->image && !is_still; i++) {
+        const int moves = read_moves(fd, &before);
+        changed |= refresh(c, fd);
+        is_still = !changed ||
+                   (moves == 0 && read_moves(fd, &after) == 0 && after == before);
+    }
+    return changed;
+}
+
+/* The picture has the copy; the error is in p->error. */
+static int read_copy(struct tt_picture *p, const struct copy *c, int fd, int live)
+{
+    memset(p, 0, sizeof *p);
+    if (!c->image)
+        return -TT_ERR_MEMORY;
+    set_end((struct tt_header *)(void *)c->image, c->size, fd, c->cycles, c->ns);
+    return tt_picture_read(p, c->image, c->size, live);
+}
+
+/* In a live copy, only the header and the blocks can be wrong, which is found early. */
 static int read_whole(struct tt_picture *p, int fd)
 {
     enum { TRIES = 10 };
     struct copy c = make_copy(fd);
-    int error;
+    const int live = c.image && is_unfinished(&c) && refresh_until_still(&c, fd);
+    int error = read_copy(p, &c, fd, live);
 
-    if (!c.image || !has_changed(fd, c))
-        return read_copy(p, c, 0);
-    free(c.image);
-    error = read_copy(p, make_still_copy(fd), 1);
-    for (int i = 1; error == -TT_ERR_FORMAT && i < TRIES; i++) {
-        tt_unload(p);
-        error = read_copy(p, make_still_copy(fd), 1);
+    for (int i = 1; live && error == -TT_ERR_FORMAT && i < TRIES; i++) {
+        tt_picture_fini(p);
+        (void)refresh(&c, fd);
+        error = read_copy(p, &c, fd, live);
     }
     return error;
 }

@@ -7,6 +7,7 @@
 #include "add-profile.h"
 #include "builder.h"
 #include "building.h"
+#include "filled.h"
 #include "sum.h"
 #include "summary.h"
 #include "trails.h"
@@ -102,6 +103,18 @@ uint32_t tt_builder_block(struct tt_builder *b, const struct tt_block_info *info
     return id_of(b, &b->blocks, &b->block, &row, sizeof row, &is_new);
 }
 
+/* Looks up the contexts that came without a look-up. */
+static void index_contexts(struct tt_builder *b)
+{
+    const struct tt_grown *g = b->context.item;
+
+    while (!b->failed && b->contexts.count < b->context.count) {
+        const uint32_t i = (uint32_t)b->contexts.count;
+        b->failed |= tt_index_add(&b->contexts, &b->memory, tt_hash(&g[i], sizeof g[i]),
+                                  i) != 0;
+    }
+}
+
 uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t block)
 {
     const struct tt_grown g = {parent, block};
@@ -112,6 +125,8 @@ uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t bloc
         b->failed = 1;
     else if (block == TT_BUILDER_ROOT && parent != NO_PARENT)
         return parent; /* a frame of another tool without a block */
+    if (b->contexts.count < b->context.count)
+        index_contexts(b);
     return id_of(b, &b->contexts, &b->context, &g, sizeof g, &is_new);
 }
 
@@ -295,13 +310,15 @@ void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32
     if (!amount || id == TT_NONE || metric == TT_NONE)
         return;
     TT_ASSERT(role < TT_ROLES && metric < b->metric.count);
-    if (b->entry.count >= SUM_UP_FROM && b->entry.count >= 2 * b->summed) {
-        if (tt_entries_sum(&b->entry) != 0)
+    if (role == TT_ROLE_SELF || role == TT_ROLE_ELSEWHERE)
+        add_to_total(b, metric, amount);
+    if (b->filled.count && tt_filled_add(b, role, id, metric, amount, strand))
+        return;
+    if (b->entry.count - b->of_all >= SUM_UP_FROM && b->entry.count >= 2 * b->summed) {
+        if (tt_entries_sum(&b->entry, b->of_all) != 0)
             b->failed = 1;
         b->summed = b->entry.count;
     }
-    if (role == TT_ROLE_SELF || role == TT_ROLE_ELSEWHERE)
-        add_to_total(b, metric, amount);
     e = tt_builder_item(b, &b->entry);
     if (e)
         *e = (struct tt_entry){strand, metric, (uint64_t)role << 32 | id, amount};
@@ -314,11 +331,13 @@ static size_t bytes_by_strand(const struct tt_builder *b)
 
 int tt_builder_is_wide(struct tt_builder *b, size_t bytes)
 {
+    tt_filled_to_log(b);
     if (b->failed || bytes_by_strand(b) <= bytes)
         return 0;
-    if (tt_entries_sum(&b->entry) != 0)
+    if (tt_entries_sum(&b->entry, 0) != 0)
         b->failed = 1;
     b->summed = b->entry.count;
+    b->of_all = 0;
     if (bytes_by_strand(b) > bytes)
         tt_builder_sum_times(b);
     return bytes_by_strand(b) > bytes;
@@ -458,7 +477,7 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
         return NULL;
     if (memory)
         b->memory = *memory;
-    b->current = b->weighs = TT_NONE;
+    b->current = b->weighs = b->filled_of = TT_NONE;
     m = &b->memory;
     tt_vector_init(&b->bytes, m, 1);
     tt_vector_init(&b->string, m, sizeof(size_t));
@@ -469,6 +488,7 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
     tt_vector_init(&b->strand, m, sizeof(struct tt_strand_row));
     tt_vector_init(&b->fact, m, sizeof(struct tt_fact));
     tt_vector_init(&b->entry, m, sizeof(struct tt_entry));
+    tt_vector_init(&b->filled, m, sizeof(struct tt_filled));
     tt_vector_init(&b->missing, m, sizeof(struct tt_missing));
     tt_vector_init(&b->times, m, sizeof(struct tt_times_row));
     tt_vector_init(&b->bin, m, sizeof(struct tt_bin_row));
@@ -514,6 +534,7 @@ void tt_builder_free(struct tt_builder *b)
         tt_vector_fini((struct tt_vector *)b->spread.item + i);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         tt_vector_fini(vectors[i]);
+    tt_filled_fini(b);
     tt_builder_drop_indexes(b);
     tt_memory_put(&b->memory, b->columns.metric);
     memory = b->memory;

@@ -34,6 +34,13 @@ struct tt_columns_of {
     uint32_t *metric;           /* owned: of each of its metrics, ours */
 };
 
+/* A figure of a role and a metric, of one strand, by context. */
+struct tt_filled {
+    enum tt_role role;
+    uint32_t metric;
+    struct tt_vector amount; /* uint64_t; those of contexts beyond it are 0 */
+};
+
 struct tt_builder {
     struct tt_memory memory;
     struct tt_vector bytes; /* strings, each ended by a NUL */
@@ -41,7 +48,14 @@ struct tt_builder {
     struct tt_index strings, blocks, contexts, arcs, strands;
     struct tt_vector entry; /* struct tt_entry; row: enum tt_role << 32 | id */
     size_t summed;          /* of them, when they were last summed up */
+    size_t of_all;        /* in a summary: of them, those of all strands, at the front, */
+    size_t of_all_summed; /* and how many these were when they were last summed up */
+    struct tt_vector
+        filled;         /* struct tt_filled: columns that the log has no lines for, */
+    uint32_t filled_of; /* of this strand; TT_NONE: they are empty */
     struct tt_columns_of columns;
+    size_t times_summed, bins_summed,
+        longest_kept; /* rows, when a summary last did that */
     struct tt_vector missing, times, bin, activation, slow, space, series, point, sample;
     struct tt_vector identity, path; /* uint64_t: of blocks and contexts, see samples.c */
     uint32_t weighs;         /* the metric of samples' weights; TT_NONE: there are none */

@@ -5,6 +5,7 @@
 
 #include "building.h"
 #include "digest.h"
+#include "filled.h"
 #include "finish.h"
 #include "order.h"
 #include "sum.h"
@@ -135,6 +136,7 @@ static int add_all_columns(struct tt_builder *b, const struct tt_order *o,
                            struct image *m)
 {
     const struct tt_missing *missing = b->missing.item;
+    const struct tt_filled *filled = b->filled.item;
     const struct tt_entry *e = b->entry.item;
     const size_t bytes = b->metric.count * sizeof(uint32_t);
     uint32_t *roles = tt_memory_get(&b->memory,
@@ -146,6 +148,9 @@ static int add_all_columns(struct tt_builder *b, const struct tt_order *o,
         TT_ASSERT(e[i].metric < b->metric.count && e[i].row >> 32 < TT_ROLES);
         roles[o->metric[e[i].metric]] |= 1u << (e[i].row >> 32);
     }
+    for (size_t i = 0; i < b->filled.count; i++)
+        if (filled[i].amount.count)
+            roles[o->metric[filled[i].metric]] |= 1u << filled[i].role;
     for (uint32_t i = 0; b->columns.p && i < b->columns.p->metrics; i++)
         roles[o->metric[b->columns.metric[i]]] |= roles_of(&b->columns, i);
     for (size_t i = 0; i < b->missing.count; i++)
@@ -391,6 +396,24 @@ static void copy_columns(const struct tt_columns_of *k, const struct tt_order *o
     }
 }
 
+/* Frees each column as soon as it is in the image. */
+static void copy_filled(struct tt_builder *b, const struct tt_order *o,
+                        struct column_set *set)
+{
+    struct tt_filled *f = b->filled.item;
+
+    for (size_t i = 0; i < b->filled.count; i++) {
+        struct column_set *s = &set[o->metric[f[i].metric]];
+        const uint64_t *amount = f[i].amount.item;
+        uint64_t *to = f[i].role == TT_ROLE_SELF        ? s->self
+                       : f[i].role == TT_ROLE_ELSEWHERE ? s->elsewhere
+                                                        : s->low;
+        for (size_t c = 0; c < f[i].amount.count; c++)
+            to[o->context[c] + 1] += amount[c];
+        tt_vector_fini(&f[i].amount);
+    }
+}
+
 /* Reads the log once; the log is not used after that. */
 static int write_columns(struct tt_builder *b, const struct tt_order *o,
                          const struct image *m)
@@ -411,6 +434,7 @@ static int write_columns(struct tt_builder *b, const struct tt_order *o,
         tt_vector_forget(&b->entry, i + 1);
     }
     copy_columns(&b->columns, o, set);
+    copy_filled(b, o, set);
     for (size_t i = 0; i < b->missing.count; i++)
         set[o->metric[missing[i].metric]]
             .missed[o->context[missing[i].context]] += missing[i].amount;
@@ -460,7 +484,7 @@ static int add_entries(struct tt_builder *b, const struct tt_order *o, struct im
     tt_order_entries(b, o);
     if (b->strand.count <= 1 || !b->metric.count || b->summary)
         return 0;
-    if (tt_entries_sum(&b->entry) != 0)
+    if (tt_entries_sum(&b->entry, 0) != 0)
         return -TT_ERR_MEMORY;
     add_vector(b, m, TT_SECTION_ENTRIES, &b->entry);
     return 0;
@@ -514,7 +538,11 @@ int tt_builder_finish(struct tt_builder *b, void **image, size_t *size)
 {
     struct tt_order o = {0};
     struct image m = {0};
-    int error = b->summary ? tt_builder_summarise(b) : b->failed ? -TT_ERR_MEMORY : 0;
+    int error;
+
+    if (b->strand.count > 1)
+        tt_filled_to_log(b);
+    error = b->summary ? tt_builder_end_summary(b) : b->failed ? -TT_ERR_MEMORY : 0;
 
     tt_builder_drop_indexes(b);
     tt_vector_init(&m.part, &b->memory, sizeof(struct part));

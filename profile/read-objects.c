@@ -35,8 +35,8 @@ void tt_objects_init(struct tt_objects_taken *x, struct tt_builder *b,
 {
     *x = (struct tt_objects_taken){
         .b = b, .p = p, .allocated = TT_NONE, .objects = TT_NONE};
-    x->taken = calloc(p->cells, sizeof *x->taken);
-    x->failed = !x->taken;
+    x->taken = p->space ? calloc(p->cells, sizeof *x->taken) : NULL;
+    x->failed = p->space && !x->taken;
     tt_vector_init(&x->state, NULL, sizeof(struct state));
 }
 

@@ -6,6 +6,7 @@
 
 #include "building.h"
 #include "figures.h"
+#include "filled.h"
 #include "picture-log.h"
 #include "preorder.h"
 #include "read-objects.h"
@@ -25,11 +26,13 @@ struct transfer {
     uint32_t *block, *context; /* the builder's ids */
     uint32_t *by_id, ids;      /* of blocks, by their ids in the recording */
     struct tt_sparse *sparse;  /* of each context, or NULL */
-    uint64_t *foreign;         /* of each context: calls of other blocks that led there */
+    uint64_t *foreign; /* of each context, if there are arcs: calls of other blocks that
+                        * led there */
     uint64_t *calls_here, *self_here,
         *samples_here; /* of each block: the part that is in the tree */
     uint32_t calls, time, samples, metric[TT_METRICS_MAX + 1];
     uint64_t beside[3], elsewhere[3]; /* calls, time, samples */
+    int is_new;                   /* no context of the current strand is there so far */
     uint32_t at;                  /* the context whose metrics are taken, or the block */
     const struct tt_trace *trace; /* its strands are called by their numbers; or NULL */
     struct tt_objects_taken objects;
@@ -76,6 +79,8 @@ static uint64_t scale_next(const struct tt_header *h, struct running *r, uint64_
 {
     uint64_t before = r->scaled;
 
+    if (!ticks)
+        return 0;
     r->ticks += ticks;
     r->scaled = scale(h, r->ticks);
     return r->scaled - before;
@@ -153,7 +158,8 @@ static void take_block_metric(void *arg, const struct tt_metric_record *m, int e
 
 static void add_block_metrics(struct transfer *t)
 {
-    for (uint32_t cell = 0; (cell = tt_picture_next_tally(t->p, cell)) != 0;) {
+    for (uint32_t i = 0; i < t->p->tallies; i++) {
+        const uint32_t cell = t->p->tally[i];
         const struct tt_tally *tally = tt_picture_cell(t->p, cell);
         if (tally->key >= t->ids)
             continue;
@@ -320,7 +326,8 @@ static void add_context(struct transfer *t, uint32_t i, struct strand_sums *sums
     const uint64_t self = self_of(t, i), own = own_of(t, i);
 
     if (c->block != UINT32_MAX)
-        id = tt_builder_context(t->b, t->context[c->parent], t->block[c->block]);
+        id = (t->is_new ? tt_builder_new_context : tt_builder_context)(
+            t->b, t->context[c->parent], t->block[c->block]);
     t->context[i] = id;
     tt_builder_add(t->b, TT_ROLE_SELF, id, t->time, scale_next(h, &sums->self, self));
     tt_builder_add(t->b, TT_ROLE_OWN, id, t->time,
@@ -339,9 +346,11 @@ static void add_context(struct transfer *t, uint32_t i, struct strand_sums *sums
         t->samples_here[c->block] += c->samples;
     }
     t->at = id;
-    tt_picture_metrics(t->p, c->cell, take_metric, t);
+    if (((const struct tt_node *)tt_picture_cell(t->p, c->cell))->extension)
+        tt_picture_metrics(t->p, c->cell, take_metric, t);
     tt_objects_take(&t->objects, id, c->cell);
-    add_details(t, 0, id, c->cell);
+    if (((const struct tt_node *)tt_picture_cell(t->p, c->cell))->extension)
+        add_details(t, 0, id, c->cell);
 }
 
 /* An arc whose block is not its target's was dropped there: its calls are not the
@@ -371,10 +380,11 @@ static void add_arcs(struct transfer *t, uint32_t *arc, uint32_t end)
 static void add_calls(struct transfer *t, uint32_t i)
 {
     const struct tt_picture_context *c = &t->p->context[i];
+    const uint64_t calls = c->calls - (t->p->arcs ? t->foreign[i] : 0);
 
-    tt_builder_add(t->b, TT_ROLE_SELF, t->context[i], t->calls, c->calls - t->foreign[i]);
+    tt_builder_add(t->b, TT_ROLE_SELF, t->context[i], t->calls, calls);
     if (c->block != UINT32_MAX)
-        t->calls_here[c->block] += c->calls - t->foreign[i];
+        t->calls_here[c->block] += calls;
 }
 
 static void add_strands(struct transfer *t)
@@ -388,6 +398,7 @@ static void add_strands(struct transfer *t)
         add_strand(t, p->strand[s]);
         for (uint32_t i = p->strand_first[s]; i < end; i++)
             add_context(t, i, &sums);
+        t->is_new = 0;
         add_arcs(t, &arc, end);
         for (uint32_t i = p->strand_first[s]; i < end; i++)
             add_calls(t, i);
@@ -802,6 +813,37 @@ static uint32_t add_block(const struct transfer *t, uint32_t i)
     return tt_builder_block(t->b, &info);
 }
 
+/* If each block is a new one, and no two contexts agree, then each context of the first strand
+ * is new in an empty builder. */
+static void add_blocks(struct transfer *t)
+{
+    const struct tt_picture *p = t->p;
+    uint32_t last = TT_BUILDER_ROOT;
+
+    t->is_new = t->b->context.count == 1 && !p->has_twins;
+    for (uint32_t i = 0; i < p->blocks; i++) {
+        if (p->block[i].type)
+            continue;
+        if (!is_labels(&p->block[i].info))
+            t->block[i] = add_block(t, i);
+        t->is_new &= t->block[i] > last;
+        last = t->block[i];
+    }
+}
+
+static void expect_figures(const struct transfer *t)
+{
+    const size_t contexts = t->p->contexts;
+
+    if (!t->is_new || t->p->strands != 1)
+        return;
+    tt_vector_expect(&t->b->context, contexts);
+    tt_filled_expect(t->b, TT_ROLE_SELF, t->calls, contexts);
+    tt_filled_expect(t->b, TT_ROLE_SELF, t->time, contexts);
+    tt_filled_expect(t->b, TT_ROLE_OWN, t->time, contexts);
+    tt_filled_expect(t->b, TT_ROLE_SELF, t->samples, contexts);
+}
+
 int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
                      const struct tt_trace *trace)
 {
@@ -811,15 +853,13 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
 
     t.block = tt_memory_get(NULL, blocks * sizeof *t.block);
     t.context = tt_memory_get(NULL, contexts * sizeof *t.context);
-    t.foreign = tt_memory_get(NULL, contexts * sizeof *t.foreign);
+    t.foreign = tt_memory_get(NULL, (p->arcs ? contexts : 0) * sizeof *t.foreign);
     t.calls_here = tt_memory_get(NULL, blocks * sizeof *t.calls_here);
     t.self_here = tt_memory_get(NULL, blocks * sizeof *t.self_here);
     t.samples_here = tt_memory_get(NULL, blocks * sizeof *t.samples_here);
     if (t.block && t.context && t.foreign && t.calls_here && t.self_here &&
         t.samples_here) {
-        for (uint32_t i = 0; i < blocks; i++)
-            if (!p->block[i].type && !is_labels(&p->block[i].info))
-                t.block[i] = add_block(&t, i);
+        add_blocks(&t);
         error = index_blocks(&t);
     }
     if (!error)
@@ -827,6 +867,7 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
     if (!error) {
         tt_objects_init(&t.objects, b, p);
         add_metrics(&t);
+        expect_figures(&t);
         add_strands(&t);
         add_block_figures(&t);
         error = t.trace ? place_stretches(&t) : take_samples(&t);

@@ -43,27 +43,6 @@ static size_t count_sorted(const struct tt_entry *e, size_t count)
     return i < count ? i : count;
 }
 
-/* Returns where sorting has to begin.  New strands follow the old ones, which were sorted before:
- * those need no second time, and no room for it. */
-static size_t find_unsorted(const struct tt_entry *e, size_t count)
-{
-    size_t low = 0, high = count_sorted(e, count);
-    const struct tt_entry *least = &e[high];
-
-    if (high == count)
-        return count;
-    for (size_t i = high; i < count; i++)
-        least = is_before(&e[i], least) ? &e[i] : least;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (is_before(least, &e[middle]))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 /* One stable pass from `e` to `to`; 0 if all agree in this digit and nothing was done. */
 static int pass(const struct tt_entry *e, struct tt_entry *to, size_t count, int i,
                 size_t *start)
@@ -108,20 +87,44 @@ static int sort(struct tt_vector *v, size_t first)
     return to && start ? 0 : -TT_ERR_MEMORY;
 }
 
-int tt_entries_sum(struct tt_vector *v)
+/* Merges what is in order before `second` with what is in order from there on, from the end: only
+ * the second part needs room beside it. */
+static int merge(struct tt_vector *v, size_t first, size_t second)
+{
+    struct tt_entry *const e = v->item;
+    const size_t count = v->count - second;
+    struct tt_entry *copy = tt_memory_get(v->memory, count * sizeof *copy);
+    size_t i = second, j = count;
+
+    if (!copy)
+        return -TT_ERR_MEMORY;
+    memcpy(copy, e + second, count * sizeof *copy);
+    for (size_t to = v->count; j > 0; to--) {
+        if (i > first && is_before(&copy[j - 1], &e[i - 1]))
+            e[to - 1] = e[--i];
+        else
+            e[to - 1] = copy[--j];
+    }
+    tt_memory_put(v->memory, copy);
+    return 0;
+}
+
+int tt_entries_sum(struct tt_vector *v, size_t first)
 {
     struct tt_entry *e = v->item;
-    size_t kept = 0, from = v->count ? find_unsorted(e, v->count) : 0;
+    const size_t more = first < v->count ? v->count - first : 0,
+                 sorted = more ? first + count_sorted(e + first, more) : v->count;
+    size_t kept = first;
 
-    if (from < v->count && sort(v, from) != 0)
+    if (sorted < v->count && (sort(v, sorted) != 0 || merge(v, first, sorted) != 0))
         return -TT_ERR_MEMORY;
-    for (size_t i = 0; i < v->count; i++) {
-        if (kept && e[kept - 1].strand == e[i].strand && e[kept - 1].row == e[i].row &&
-            e[kept - 1].metric == e[i].metric)
+    for (size_t i = first; i < v->count; i++) {
+        if (kept > first && e[kept - 1].strand == e[i].strand &&
+            e[kept - 1].row == e[i].row && e[kept - 1].metric == e[i].metric)
             e[kept - 1].amount += e[i].amount;
         else
             e[kept++] = e[i];
     }
-    v->count = kept;
+    v->count = more ? kept : v->count;
     return 0;
 }

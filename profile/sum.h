@@ -5,7 +5,8 @@
 
 #include "memory.h"
 
-/* Sorts entries by strand, row, metric, and adds up equal ones.  0 or an error. */
-int tt_entries_sum(struct tt_vector *);
+/* Sorts the entries from number `first` on by strand, row, metric, and adds up equal ones.  0 or
+ * an error. */
+int tt_entries_sum(struct tt_vector *, size_t first);
 
 #endif

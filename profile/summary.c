@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "building.h"
+#include "filled.h"
 #include "statistics.h"
 #include "sum.h"
 #include "summary.h"
@@ -33,71 +34,119 @@ struct tt_spread *tt_spreads_of(struct tt_builder *b, uint32_t metric, int of_se
     return v->item;
 }
 
+/* ── A strand's amounts ───────────────────────────────────────────────────────────── */
+
+/* By context; a strand has few of all contexts, so those it has are marked. */
+struct amounts {
+    uint64_t *of, *mark; /* mark: a bit each */
+    size_t words;
+};
+
+static int amounts_init(struct tt_builder *b, struct amounts *a)
+{
+    a->words = b->context.count / 64 + 1;
+    a->of = tt_memory_get(&b->memory, b->context.count * sizeof *a->of);
+    a->mark = tt_memory_get(&b->memory, a->words * sizeof *a->mark);
+    return a->of && a->mark ? 0 : -TT_ERR_MEMORY;
+}
+
+static void amounts_fini(struct tt_builder *b, struct amounts *a)
+{
+    tt_memory_put(&b->memory, a->of);
+    tt_memory_put(&b->memory, a->mark);
+}
+
+static void add_amount(const struct amounts *a, size_t context, uint64_t amount)
+{
+    a->of[context] += amount;
+    a->mark[context / 64] |= (uint64_t)1 << context % 64;
+}
+
+/* The last marked context before this one; SIZE_MAX: there is none. */
+static size_t marked_before(const struct amounts *a, size_t context)
+{
+    size_t word = context / 64;
+    uint64_t bits = context % 64 ? a->mark[word] & (((uint64_t)1 << context % 64) - 1)
+                                 : 0;
+
+    while (!bits && word-- > 0)
+        bits = a->mark[word];
+    return bits ? word * 64 + 63 - (size_t)__builtin_clzll(bits) : SIZE_MAX;
+}
+
 /* Children have greater ids than their parents, so one pass down gives all totals. */
-static void add_to_parents(const struct tt_builder *b, uint64_t *amount)
+static void add_to_parents(const struct tt_builder *b, const struct amounts *a)
 {
     const struct tt_grown *g = b->context.item;
 
-    for (size_t i = b->context.count; i-- > 1;)
-        amount[g[i].parent] += amount[i];
+    for (size_t i = b->context.count; (i = marked_before(a, i)) != SIZE_MAX && i;)
+        add_amount(a, g[i].parent, a->of[i]);
+}
+
+static void forget_amounts(const struct tt_builder *b, const struct amounts *a)
+{
+    for (size_t i = b->context.count; (i = marked_before(a, i)) != SIZE_MAX;) {
+        a->of[i] = 0;
+        a->mark[i / 64] &= ~((uint64_t)1 << i % 64);
+    }
 }
 
 static int take_all(struct tt_builder *b, uint32_t strand, uint32_t metric, int of_self,
-                    uint64_t *amount)
+                    const struct amounts *a)
 {
     struct tt_spread *s = tt_spreads_of(b, metric, of_self);
     const struct tt_strand_order order = tt_builder_strand_order(b);
 
-    for (size_t i = 0; s && i < b->context.count; i++)
-        if (amount[i])
-            tt_spread_take(&s[i], strand, amount[i], &order);
+    for (size_t i = b->context.count; s && (i = marked_before(a, i)) != SIZE_MAX;)
+        if (a->of[i])
+            tt_spread_take(&s[i], strand, a->of[i], &order);
     return s ? 0 : -TT_ERR_MEMORY;
 }
 
 /* Takes the entries from `first` on that belong to its strand; returns the index after
  * them. */
 static size_t take_strand(struct tt_builder *b, size_t first, uint32_t metric,
-                          uint64_t *amount)
+                          const struct amounts *a)
 {
     const struct tt_entry *e = b->entry.item;
     const uint32_t strand = e[first].strand;
-    size_t end = first, bytes = b->context.count * sizeof *amount;
+    size_t end = first;
     int any = 0;
 
-    memset(amount, 0, bytes);
     for (; end < b->entry.count && e[end].strand == strand; end++)
         if (e[end].metric == metric && e[end].row >> 32 == TT_ROLE_SELF) {
-            amount[(uint32_t)e[end].row] += e[end].amount;
+            add_amount(a, (uint32_t)e[end].row, e[end].amount);
             any = 1;
         }
-    if (any && take_all(b, strand, metric, 1, amount) != 0)
+    if (any && take_all(b, strand, metric, 1, a) != 0)
         b->failed = 1;
     for (size_t i = first; i < end; i++)
         if (e[i].metric == metric && e[i].row >> 32 == TT_ROLE_ELSEWHERE) {
-            amount[(uint32_t)e[i].row] += e[i].amount;
+            add_amount(a, (uint32_t)e[i].row, e[i].amount);
             any = 1;
         }
-    add_to_parents(b, amount);
-    if (any && take_all(b, strand, metric, 0, amount) != 0)
+    add_to_parents(b, a);
+    if (any && take_all(b, strand, metric, 0, a) != 0)
         b->failed = 1;
+    forget_amounts(b, a);
     return end;
 }
 
-static void take_strands(struct tt_builder *b)
+/* Takes all from `first` on: then they are of all strands. */
+static void take_strands(struct tt_builder *b, size_t first)
 {
-    const size_t bytes = b->context.count * sizeof(uint64_t);
     struct tt_entry *e = b->entry.item;
-    uint64_t *amount = tt_memory_get(&b->memory, bytes);
-    size_t end = 0;
+    struct amounts a;
+    size_t end = first;
 
-    b->failed |= !amount;
-    for (size_t i = 0; !b->failed && i < b->entry.count && e[i].strand != TT_NONE;
+    b->failed |= amounts_init(b, &a) != 0;
+    for (size_t i = first; !b->failed && i < b->entry.count && e[i].strand != TT_NONE;
          i = end)
         for (uint32_t metric = 0; metric < b->metric.count; metric++)
-            end = take_strand(b, i, metric, amount);
-    for (size_t i = 0; i < b->entry.count; i++)
+            end = take_strand(b, i, metric, &a);
+    for (size_t i = first; i < b->entry.count; i++)
         e[i].strand = TT_NONE;
-    tt_memory_put(&b->memory, amount);
+    amounts_fini(b, &a);
 }
 
 /* ── Tables by edge ───────────────────────────────────────────────────────────────── */
@@ -220,19 +269,58 @@ static void keep_longest(struct tt_builder *b)
     b->activation.count = kept;
 }
 
-int tt_builder_summarise(struct tt_builder *b)
+/* Sums up what has come since the last time, and all whenever that has doubled: so the cost of a
+ * file does not grow with the number of files before it. */
+static void sum_entries(struct tt_builder *b)
 {
-    b->summary = 1;
-    if (!b->failed && tt_entries_sum(&b->entry) != 0)
+    const size_t first = b->of_all;
+
+    if (!b->failed && tt_entries_sum(&b->entry, first) != 0)
         b->failed = 1;
     if (!b->failed)
-        take_strands(b);
-    if (!b->failed && tt_entries_sum(&b->entry) != 0)
+        take_strands(b, first);
+    if (!b->failed && tt_entries_sum(&b->entry, first) != 0)
         b->failed = 1;
-    b->summed = b->entry.count;
-    sum_times(b);
-    sum_bins(b);
-    keep_longest(b);
+    if (!b->failed && b->entry.count >= 2 * b->of_all_summed) {
+        if (tt_entries_sum(&b->entry, 0) != 0)
+            b->failed = 1;
+        b->of_all_summed = b->entry.count;
+    }
+    b->summed = b->of_all = b->entry.count;
+}
+
+/* Is a table to be summed up again?  If it has doubled, or in the end. */
+static int is_due(const struct tt_vector *v, size_t summed, int is_end)
+{
+    return is_end || v->count >= 2 * summed;
+}
+
+static void sum_tables(struct tt_builder *b, int is_end)
+{
+    if (is_due(&b->times, b->times_summed, is_end)) {
+        sum_times(b);
+        b->times_summed = b->times.count;
+    }
+    if (is_due(&b->bin, b->bins_summed, is_end)) {
+        sum_bins(b);
+        b->bins_summed = b->bin.count;
+    }
+    if (is_due(&b->activation, b->longest_kept, is_end)) {
+        keep_longest(b);
+        b->longest_kept = b->activation.count;
+    }
+}
+
+static int summarise(struct tt_builder *b, int is_end)
+{
+    b->summary = 1;
+    tt_filled_to_log(b);
+    sum_entries(b);
+    sum_tables(b, is_end);
     tt_trails_summarise(b);
     return b->failed ? -TT_ERR_MEMORY : 0;
 }
+
+int tt_builder_summarise(struct tt_builder *b) { return summarise(b, 0); }
+
+int tt_builder_end_summary(struct tt_builder *b) { return summarise(b, 1); }

@@ -10,6 +10,9 @@
  * bounded.  -TT_ERR_MEMORY. */
 int tt_builder_summarise(struct tt_builder *);
 
+/* The last time: until then, equal rows may be there twice. */
+int tt_builder_end_summary(struct tt_builder *);
+
 /* Adds up the activations of one edge in one strand. */
 void tt_builder_sum_times(struct tt_builder *);
 

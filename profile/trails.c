@@ -114,7 +114,7 @@ void tt_builder_trail_add(struct tt_builder *b, uint32_t trail, uint32_t metric,
     TT_ASSERT(trail < b->trail.count && metric < b->metric.count);
     if (b->trail_entry.count >= SUM_UP_FROM &&
         b->trail_entry.count >= 2 * b->trails_summed) {
-        b->failed |= tt_entries_sum(&b->trail_entry) != 0;
+        b->failed |= tt_entries_sum(&b->trail_entry, 0) != 0;
         b->trails_summed = b->trail_entry.count;
     }
     e = tt_builder_item(b, &b->trail_entry);
@@ -136,7 +136,7 @@ void tt_trails_summarise(struct tt_builder *b)
 
     for (size_t i = 0; i < b->trail_entry.count; i++)
         e[i].strand = TT_NONE;
-    b->failed |= tt_entries_sum(&b->trail_entry) != 0;
+    b->failed |= tt_entries_sum(&b->trail_entry, 0) != 0;
     b->trails_summed = b->trail_entry.count;
 }
 
@@ -311,7 +311,7 @@ static int order_trail_entries(struct tt_builder *b, const struct tt_order *o,
         e[i].metric = o->metric[e[i].metric];
         e[i].row = rank[e[i].row];
     }
-    return tt_entries_sum(&b->trail_entry);
+    return tt_entries_sum(&b->trail_entry, 0);
 }
 
 int tt_trails_order(struct tt_builder *b, const struct tt_order *o)

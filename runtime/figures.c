@@ -86,6 +86,7 @@ int tt_picture_check_extensions(struct tt_picture *p, uint32_t cell, uint32_t ow
         cells = extension_cells(e);
         if (!cells || tt_picture_page(p, at + cells - 1) != page)
             return tt_picture_damaged(p, "damaged extension in cell %u", at);
+        p->timed += e->kind == TT_TIMES;
         at = e->next;
     }
     return n->kind == TT_CELL_TALLY ? 0 : check_slowest(p, cell, owner);

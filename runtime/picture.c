@@ -32,13 +32,6 @@ static const uint32_t *page_map(const struct tt_picture *p)
     return (const uint32_t *)(const void *)(p->image + p->header->map);
 }
 
-uint32_t tt_picture_page(const struct tt_picture *p, uint32_t cell)
-{
-    if (cell < tt_picture_first(p) || cell >= p->cells)
-        return 0;
-    return page_map(p)[(cell - tt_picture_first(p)) / TT_PAGE_CELLS];
-}
-
 static int is_cell_of(const struct tt_picture *p, uint32_t cell, uint32_t owner)
 {
     return tt_picture_page(p, cell) == (TT_PAGE_CELL | owner << 8);
@@ -396,6 +389,7 @@ static int check_strictly(struct tt_picture *p, uint32_t cell, uint32_t owner)
         return tt_picture_damaged(p, "arc %u leads nowhere", cell);
     p->contexts += n->kind == TT_CELL_CONTEXT;
     p->arcs += n->kind == TT_CELL_ARC;
+    p->tallies += n->kind == TT_CELL_TALLY;
     return tt_picture_check_extensions(p, cell, owner);
 }
 
@@ -453,14 +447,18 @@ void tt_picture_fini(struct tt_picture *p)
     free(p->block);
     free((void *)p->type);
     free(p->context);
+    free(p->times);
     free(p->arc);
+    free(p->tally);
     free((void *)p->strand);
     free(p->strand_first);
     free(p->index);
     p->block = NULL;
     p->type = NULL;
     p->context = NULL;
+    p->times = NULL;
     p->arc = NULL;
+    p->tally = NULL;
     p->strand = NULL;
     p->strand_first = p->index = NULL;
 }

@@ -24,13 +24,13 @@ struct tt_picture_context {
     uint32_t parent;      /* index; UINT32_MAX for a root */
     uint32_t depth, size; /* size: of the subtree, with itself */
     uint32_t cell, strand;
+    uint32_t times; /* see tt_picture_times; 0: there are none */
     uint64_t calls, self, samples,
         total;                    /* calls by whatever edge; total with the subtree */
     uint64_t callees;             /* calls made from here */
     uint64_t self_low, total_low; /* without all that measuring may have added */
     struct tt_amounts elsewhere;
     uint64_t missed;
-    struct tt_times times; /* of all activations of this context; count 0: none */
 };
 
 struct tt_picture_arc {
@@ -45,12 +45,17 @@ struct tt_picture {
     struct tt_picture_block *block;
     const struct tt_picture_block **type; /* by id; NULL: not a type */
     struct tt_picture_context *context;
+    struct tt_times *times; /* of the contexts that have any */
     struct tt_picture_arc *arc;
     const struct tt_strand_record **strand;
     uint32_t *strand_first;                          /* index of each strand's root */
     uint32_t blocks, types, contexts, arcs, strands; /* types: ids are less than that */
     uint32_t *index;                                 /* by cell: context + 1 */
     uint32_t cells;
+    uint32_t *tally; /* cells: of a block in a strand each */
+    uint32_t tallies;
+    uint32_t timed;                      /* cells: extensions with times */
+    int has_twins;                       /* some contexts agree in caller and block */
     int live;                            /* references may dangle: to new cells */
     uint32_t dropped;                    /* cells, for that reason */
     const struct tt_space_record *space; /* NULL: no objects were recorded */
@@ -65,6 +70,13 @@ struct tt_picture {
  * -TT_ERR_FORMAT or -TT_ERR_MEMORY; call tt_picture_fini in any case. */
 int tt_picture_read(struct tt_picture *, void *image, size_t size, int live);
 void tt_picture_fini(struct tt_picture *);
+
+/* The times of all activations of a context; NULL: there are none. */
+static inline const struct tt_times *tt_picture_times(const struct tt_picture *p,
+                                                      const struct tt_picture_context *c)
+{
+    return c->times ? &p->times[c->times - 1] : NULL;
+}
 
 /* ── Between the files that read a picture ────────────────────────────────────────── */
 
@@ -83,6 +95,15 @@ static inline uint32_t tt_picture_first(const struct tt_picture *p)
  * none. */
 __attribute__((format(printf, 2, 3))) int tt_picture_damaged(struct tt_picture *,
                                                              const char *format, ...);
-uint32_t tt_picture_page(const struct tt_picture *, uint32_t cell);
+static inline uint32_t tt_picture_page(const struct tt_picture *p, uint32_t cell)
+{
+    const uint32_t first = tt_picture_first(p);
+
+    if (cell < first || cell >= p->cells)
+        return 0;
+    return (
+        (const uint32_t *)(const void *)(p->image +
+                                         p->header->map))[(cell - first) / TT_PAGE_CELLS];
+}
 
 #endif

@@ -2,7 +2,7 @@
 /* preorder.c - puts the contexts of a picture in preorder, and sums them up.
  *
  * A recording's cells are in the order of their first use.  The contexts are sorted by
- * parent and name, and linked from the roots: a subtree is then a range, children are
+ * name, and linked from their parents: a subtree is then a range, children are
  * sorted by name, and sums are computed from the last to the first.  A cycle in a damaged
  * file cannot be reached from a root: an error. */
 #include "preorder.h"
@@ -40,61 +40,101 @@ static uint32_t block_index(const struct block_index *x, uint32_t key)
 
 /* ── Contexts ─────────────────────────────────────────────────────────────────────── */
 
-struct sorted { /* a context on its way into preorder */
-    uint32_t parent, rank, cell;
-};
-
+/* The children of each context, in the order of their names: a list through cells.  A cell is
+ * in one list, that of its parent, so that lists from the roots down do not meet. */
 struct sorting {
-    struct sorted *item;
-    uint32_t count;
+    uint32_t *first, *next; /* by cell; 0: there is none */
+    uint32_t count;         /* of all children */
     struct block_index blocks;
 };
 
-static int by_parent(const void *a, const void *b)
-{
-    const struct sorted *x = a, *y = b;
+struct child {
+    uint32_t cell, parent, rank;
+};
 
-    if (x->parent != y->parent)
-        return x->parent < y->parent ? -1 : 1;
-    return (x->rank > y->rank) - (x->rank < y->rank);
+static int is_child(const struct tt_node *n)
+{
+    return n->kind == TT_CELL_CONTEXT && n->parent;
 }
 
-static int collect_contexts(struct tt_picture *p, struct sorting *s)
+static int take_child(struct tt_picture *p, struct sorting *s, struct child *to,
+                      uint32_t cell)
 {
-    s->item = calloc((size_t)p->contexts + 1, sizeof *s->item);
-    if (!s->item)
-        return -TT_ERR_MEMORY;
-    for (uint32_t cell = tt_picture_first(p); cell < p->cells; cell++) {
-        const struct tt_node *n = tt_picture_cell(p, cell);
-        uint32_t block;
-        if ((tt_picture_page(p, cell) & 0xff) != TT_PAGE_CELL ||
-            n->kind != TT_CELL_CONTEXT || !n->parent)
-            continue;
-        block = block_index(&s->blocks, n->key);
-        if (!block && p->live)
-            continue;
-        if (!block)
-            return tt_picture_damaged(p, "context %u is of block %u, which there is not",
-                                      cell, n->key);
-        s->item[s->count++] = (struct sorted){n->parent, block - 1, cell};
-    }
-    qsort(s->item, s->count, sizeof *s->item, by_parent);
+    const struct tt_node *n = tt_picture_cell(p, cell);
+    const uint32_t rank = block_index(&s->blocks, n->key);
+
+    if (!rank && !p->live)
+        return tt_picture_damaged(p, "context %u is of block %u, which there is not",
+                                  cell, n->key);
+    to[s->count] = (struct child){cell, n->parent, rank};
+    s->count += rank != 0;
     return 0;
 }
 
-/* The first of a context's children among the sorted, or `count`. */
-static uint32_t first_child(const struct sorting *s, uint32_t parent)
+/* One pass over the cells, which are many bytes: for children and tallies. */
+static int take_cells(struct tt_picture *p, struct sorting *s, struct child *to)
 {
-    uint32_t low = 0, high = s->count;
+    uint32_t tallies = 0;
 
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (s->item[middle].parent < parent)
-            low = middle + 1;
-        else
-            high = middle;
+    for (uint32_t page = tt_picture_first(p); page < p->cells; page += TT_PAGE_CELLS) {
+        if ((tt_picture_page(p, page) & 0xff) != TT_PAGE_CELL)
+            continue;
+        for (uint32_t cell = page; cell < page + TT_PAGE_CELLS; cell++) {
+            const struct tt_node *n = tt_picture_cell(p, cell);
+            int error = is_child(n) ? take_child(p, s, to, cell) : 0;
+            if (error)
+                return error;
+            if (n->kind == TT_CELL_TALLY)
+                p->tally[tallies++] = cell;
+        }
     }
-    return low;
+    p->tallies = tallies;
+    return 0;
+}
+
+/* Sorts by block, in as many steps as there are children, from the last name to the first: each
+ * goes to the front of its parent's list. */
+static int link_children(const struct tt_picture *p, struct sorting *s,
+                         const struct child *child)
+{
+    uint32_t *first = calloc((size_t)p->blocks + 2, sizeof *first);
+    uint32_t *sorted = malloc(((size_t)s->count + 1) * sizeof *sorted);
+
+    for (uint32_t i = 0; first && i < s->count; i++)
+        first[child[i].rank + 1]++;
+    for (uint32_t rank = 1; first && rank <= p->blocks; rank++)
+        first[rank + 1] += first[rank];
+    for (uint32_t i = 0; first && sorted && i < s->count; i++)
+        sorted[first[child[i].rank]++] = i;
+    for (uint32_t i = s->count; first && sorted && i-- > 0;) {
+        const struct child *c = &child[sorted[i]];
+        s->next[c->cell] = s->first[c->parent];
+        s->first[c->parent] = c->cell;
+    }
+    free(sorted);
+    free(first);
+    return first && sorted ? 0 : -TT_ERR_MEMORY;
+}
+
+static int sort_children(struct tt_picture *p, struct sorting *s)
+{
+    struct child *child = malloc(((size_t)p->contexts + 1) * sizeof *child);
+    int error;
+
+    p->tally = malloc(((size_t)p->tallies + 1) * sizeof *p->tally);
+    error = child && p->tally ? take_cells(p, s, child) : -TT_ERR_MEMORY;
+    if (!error)
+        error = link_children(p, s, child);
+    free(child);
+    return error;
+}
+
+/* Room for the times of one more context; what is in a picture was counted before. */
+static struct tt_times *times_of(struct tt_picture *p, struct tt_picture_context *c)
+{
+    if (!c->times)
+        c->times = ++p->timed;
+    return &p->times[c->times - 1];
 }
 
 static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block,
@@ -123,36 +163,40 @@ static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block,
         c->calls += loss->arrived;
     }
     if (times && times->count)
-        c->times = *times;
+        *times_of(p, c) = *times;
     p->index[cell] = p->contexts;
 }
 
-/* One strand, in preorder: `next` on the stack is the sorted child to continue with. */
-static int string_together(struct tt_picture *p, struct sorting *s, uint32_t strand,
-                           uint32_t *stack)
+/* One strand, in preorder: down to the first child, or up to where there is a next one.  In a
+ * live copy, two strands may have one root: the first has what is below. */
+static void string_together(struct tt_picture *p, struct sorting *s, uint32_t strand)
 {
+    const uint32_t top = p->contexts;
     struct tt_node *root = tt_picture_cell(p, p->strand[strand]->root);
-    uint32_t depth = 0, at = p->contexts;
+    uint32_t at = top, sibling = UINT32_MAX,
+             cell = p->index[p->strand[strand]->root] ? 0
+                                                      : s->first[p->strand[strand]->root];
 
     if (root->kind != TT_CELL_CONTEXT)
         root->extension = 0; /* of a live copy: its extensions were not checked */
     p->strand_first[strand] = at;
     add_context(p, p->strand[strand]->root, UINT32_MAX, UINT32_MAX, strand);
-    stack[0] = first_child(s, p->strand[strand]->root);
     for (;;) {
-        uint32_t i = stack[depth];
-        if (i < s->count && s->item[i].parent == p->context[at].cell) {
-            stack[depth++]++;
-            if (p->index[s->item[i].cell])
-                return tt_picture_damaged(p, "context %u is there twice",
-                                          s->item[i].cell);
-            add_context(p, s->item[i].cell, s->item[i].rank, at, strand);
+        if (cell) {
+            const struct tt_node *n = tt_picture_cell(p, cell);
+            const uint32_t block = block_index(&s->blocks, n->key) - 1;
+            TT_ASSERT(!p->index[cell]);
+            p->has_twins |= sibling != UINT32_MAX && p->context[sibling].block == block;
+            add_context(p, cell, block, at, strand);
             at = p->contexts - 1;
-            stack[depth] = first_child(s, s->item[i].cell);
+            cell = s->first[cell];
+            sibling = UINT32_MAX;
         } else {
             p->context[at].size = p->contexts - at;
-            if (depth-- == 0)
-                return 0;
+            if (at == top)
+                return;
+            cell = s->next[p->context[at].cell];
+            sibling = at;
             at = p->context[at].parent;
         }
     }
@@ -160,20 +204,19 @@ static int string_together(struct tt_picture *p, struct sorting *s, uint32_t str
 
 static int read_contexts(struct tt_picture *p, struct sorting *s)
 {
-    uint32_t expected = p->contexts, *stack;
-    int error = collect_contexts(p, s);
+    const uint32_t expected = p->contexts;
+    int error = sort_children(p, s);
 
     if (error)
         return error;
     p->context = tt_large_array((size_t)expected + p->strands + 1, sizeof *p->context);
-    p->index = calloc(p->cells, sizeof *p->index);
-    stack = calloc((size_t)expected + 2, sizeof *stack);
-    p->contexts = 0;
-    if (!p->context || !p->index || !stack)
+    p->times = calloc((size_t)p->timed + 1, sizeof *p->times);
+    p->index = tt_large_array(p->cells, sizeof *p->index);
+    p->contexts = p->timed = 0;
+    if (!p->context || !p->times || !p->index)
         error = -TT_ERR_MEMORY;
     for (uint32_t i = 0; !error && i < p->strands; i++)
-        error = string_together(p, s, i, stack);
-    free(stack);
+        string_together(p, s, i);
     if (!error && p->live)
         p->dropped += s->count + p->strands - p->contexts;
     else if (!error && p->contexts != s->count + p->strands)
@@ -192,8 +235,6 @@ static void add_square_to(struct tt_square *into, const struct tt_square *from)
 
 static void add_times_to(struct tt_times *into, const struct tt_times *from)
 {
-    if (!from || !from->count)
-        return;
     if (!into->count || from->min < into->min)
         into->min = from->min;
     if (from->max > into->max)
@@ -222,10 +263,13 @@ static int read_arcs(struct tt_picture *p, const struct block_index *x)
     p->arc = calloc((size_t)p->arcs + 1, sizeof *p->arc);
     if (!p->arc)
         return -TT_ERR_MEMORY;
+    if (!p->arcs)
+        return 0;
     p->arcs = 0;
     for (uint32_t cell = tt_picture_first(p); cell < p->cells; cell++) {
         const struct tt_node *n = tt_picture_cell(p, cell);
         struct tt_picture_arc *a = &p->arc[p->arcs];
+        const struct tt_times *times;
         if ((tt_picture_page(p, cell) & 0xff) != TT_PAGE_CELL || n->kind != TT_CELL_ARC)
             continue;
         a->from = p->index[n->parent];
@@ -239,7 +283,9 @@ static int read_arcs(struct tt_picture *p, const struct block_index *x)
         a->calls = n->calls;
         p->context[a->to].calls += n->calls;
         p->context[a->from].callees += n->calls;
-        add_times_to(&p->context[a->to].times, tt_picture_extension(p, cell, TT_TIMES));
+        times = tt_picture_extension(p, cell, TT_TIMES);
+        if (times && times->count)
+            add_times_to(times_of(p, &p->context[a->to]), times);
         p->arcs++;
     }
     qsort(p->arc, p->arcs, sizeof *p->arc, by_source);
@@ -313,21 +359,12 @@ static void add_to_block(struct tt_picture *p, const struct tt_picture_context *
         b->inclusive += c->total;
 }
 
-uint32_t tt_picture_next_tally(const struct tt_picture *p, uint32_t cell)
-{
-    for (cell = cell ? cell + 1 : tt_picture_first(p); cell < p->cells; cell++)
-        if ((tt_picture_page(p, cell) & 0xff) == TT_PAGE_CELL &&
-            ((const struct tt_node *)tt_picture_cell(p, cell))->kind == TT_CELL_TALLY)
-            return cell;
-    return 0;
-}
-
 static void add_to_blocks(struct tt_picture *p, const struct block_index *x)
 {
     for (uint32_t i = 0; i < p->contexts; i++)
         add_to_block(p, &p->context[i]);
-    for (uint32_t at = 0; (at = tt_picture_next_tally(p, at)) != 0;) {
-        const struct tt_tally *t = tt_picture_cell(p, at);
+    for (uint32_t i = 0; i < p->tallies; i++) {
+        const struct tt_tally *t = tt_picture_cell(p, p->tally[i]);
         uint32_t block = block_index(x, t->key);
         if (!block--)
             continue;
@@ -360,6 +397,10 @@ int tt_picture_order(struct tt_picture *p)
     struct sorting s = {0};
     int error = index_blocks(p, &s.blocks);
 
+    s.first = tt_large_array(p->cells, sizeof *s.first);
+    s.next = tt_large_array(p->cells, sizeof *s.next);
+    if (!s.first || !s.next)
+        error = -TT_ERR_MEMORY;
     if (!error)
         error = read_contexts(p, &s);
     if (!error)
@@ -369,7 +410,8 @@ int tt_picture_order(struct tt_picture *p)
         add_to_blocks(p, &s.blocks);
         move_calls_of_arcs(p);
     }
-    free(s.item);
+    free(s.first);
+    free(s.next);
     free(s.blocks.at);
     return error;
 }

@@ -45,24 +45,26 @@ static void drop_picture(struct tt_picture *p)
 static void fill_visit(const struct tt_picture *p, const struct tt_picture_context *c,
                        struct tt_visited *v)
 {
-    *v = (struct tt_visited){
-        .strand = p->strand[c->strand]->name,
-        .path = v->path,
-        .depth = c->depth,
-        .calls = c->calls,
-        .self = c->self,
-        .samples = c->samples,
-        .total = c->total,
-        .self_low = c->self_low,
-        .total_low = c->total_low,
-        .elsewhere = c->elsewhere.self,
-        .missed = c->missed,
-        .activations = c->times.count,
-        .min = c->times.min,
-        .max = c->times.max,
-        .sum = c->times.sum,
-        .mean = c->times.count ? (double)c->times.sum / (double)c->times.count : 0,
-        .deviation = tt_times_deviation(&c->times)};
+    const struct tt_times *times = tt_picture_times(p, c);
+
+    *v = (struct tt_visited){.strand = p->strand[c->strand]->name,
+                             .path = v->path,
+                             .depth = c->depth,
+                             .calls = c->calls,
+                             .self = c->self,
+                             .samples = c->samples,
+                             .total = c->total,
+                             .self_low = c->self_low,
+                             .total_low = c->total_low,
+                             .elsewhere = c->elsewhere.self,
+                             .missed = c->missed,
+                             .activations = times ? times->count : 0,
+                             .min = times ? times->min : 0,
+                             .max = times ? times->max : 0,
+                             .sum = times ? times->sum : 0,
+                             .mean = times ? (double)times->sum / (double)times->count
+                                           : 0,
+                             .deviation = times ? tt_times_deviation(times) : 0};
     if (c->block != UINT32_MAX)
         v->block = p->block[c->block].info;
     else

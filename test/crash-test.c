@@ -239,7 +239,8 @@ static uint64_t digest_of(const struct tt_picture *p)
         fold(&digest, path[i], 3, c->samples);
         fold(&digest, path[i], 4, c->elsewhere.self + c->elsewhere.calls);
         fold(&digest, path[i], 9, c->total);
-        fold_times(&digest, path[i], &c->times);
+        if (tt_picture_times(p, c))
+            fold_times(&digest, path[i], tt_picture_times(p, c));
         fold_extensions(&digest, path[i], p, c->cell);
     }
     for (uint32_t i = 0; i < p->arcs; i++) {

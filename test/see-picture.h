@@ -69,7 +69,7 @@ static int see_context(struct tt_picture *p, uint32_t i)
 {
     const struct tt_picture_context *c = &p->context[i];
 
-    seen += tt_times_deviation(&c->times) > 0;
+    seen += tt_picture_times(p, c) && tt_times_deviation(tt_picture_times(p, c)) > 0;
     see_details(p, c->cell);
     return c->parent == UINT32_MAX || /* parents come first: a way up always ends */
            (c->parent < i && c->block < p->blocks);

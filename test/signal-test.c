@@ -182,6 +182,13 @@ static void wander(int depth)
         wander(depth - 2);
 }
 
+static uint64_t time_of(const struct tt_picture *p, const struct tt_picture_context *c)
+{
+    const struct tt_times *t = tt_picture_times(p, c);
+
+    return t ? t->sum - t->recursive : 0;
+}
+
 /* A block's activations say how long it was on the true stack; and so does what was charged to
  * the contexts below it, with what arcs hid from them. */
 static void check_inclusive(const struct recorded *r)
@@ -190,8 +197,7 @@ static void check_inclusive(const struct recorded *r)
         uint64_t time = 0;
         for (uint32_t i = 0; i < r->picture.contexts; i++)
             if (r->picture.context[i].block == b)
-                time += r->picture.context[i].times.sum -
-                        r->picture.context[i].times.recursive;
+                time += time_of(&r->picture, &r->picture.context[i]);
         CHECK_INT(r->picture.block[b].inclusive, time);
     }
 }
