@@ -10,6 +10,7 @@
 #include "budget.h"
 #include "cell.h"
 #include "extension.h"
+#include "stack.h"
 
 enum { TRIES = 1000 };
 
@@ -61,6 +62,7 @@ void tt_descend(struct tt_descent *d, tt_block block)
     struct tt_tree *tree = &d->thread->tree;
     uint32_t cell = d->below ? 0 : tt_tree_child(tree, d->n, block);
 
+    tt_stack_disturb(d->thread); /* the fast path that was interrupted, if any */
     d->block = block;
     if (cell)
         d->n = tt_cell(tree->base, cell);
