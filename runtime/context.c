@@ -149,7 +149,7 @@ UNSYNCHRONISED static void read_path(const struct tt_recording *r,
 }
 
 /* A handler may call this amid a fast path. */
-static uint32_t take_child(struct tt_thread *t, struct tt_node *from, tt_block block)
+static uint32_t next_on_path(struct tt_thread *t, struct tt_node *from, tt_block block)
 {
     uint32_t cell = tt_tree_child(&t->tree, from, tt_block_publish(t->recording, block));
 
@@ -181,7 +181,7 @@ static struct tt_node *translate(struct tt_thread *t, tt_context c,
         if (cell_of_handle(r, c, &evicted) != n || evicted != was_evicted)
             return NULL;
         for (; done < end; done++) {
-            cell = take_child(t, here, path[done % PART]);
+            cell = next_on_path(t, here, path[done % PART]);
             if (!cell)
                 return here;
             here = tt_cell(t->tree.base, tt_cell(t->tree.base, cell)->target);
@@ -233,7 +233,7 @@ struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
         n = tt_context_find(t, c, &below);
         if (n && !below)
             return n;
-        cell = take_child(t, n ? n : t->tree.root, tt_context_block(c));
+        cell = next_on_path(t, n ? n : t->tree.root, tt_context_block(c));
         if (cell)
             return tt_cell(t->tree.base, tt_cell(t->tree.base, cell)->target);
     } while (!is_second++ && tt_make_room(t));
