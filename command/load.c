@@ -178,20 +178,19 @@ static int is_unfinished(const struct copy *c)
            h->state == TT_RECORDING_OPEN;
 }
 
-/* Refreshes a copy until nothing moved meanwhile, or a few times.  Was the file written to since
- * the first copy?  Only then can damage come from copying it piece by piece. */
+/* Refreshes a copy until nothing moved meanwhile, or a few times.  Was the file written to during
+ * the last pass?  Only then can damage come from copying it piece by piece. */
 static int refresh_until_still(struct copy *c, int fd)
 {
     enum { TRIES = 4 };
-    int changed = 0, is_still = 0;
+    int changed = 1, is_still = 0;
     uint64_t before, after;
 
     usleep(1000);
-    for (int i = 0; i < TRIES && c->image && !is_still; i++) {
+    for (int i = 0; i < TRIES && c->image && changed && !is_still; i++) {
         const int moves = read_moves(fd, &before);
-        changed |= refresh(c, fd);
-        is_still = !changed ||
-                   (moves == 0 && read_moves(fd, &after) == 0 && after == before);
+        changed = refresh(c, fd);
+        is_still = moves == 0 && read_moves(fd, &after) == 0 && after == before;
     }
     return changed;
 }
@@ -216,7 +215,7 @@ static int read_whole(struct tt_picture *p, int fd)
 
     for (int i = 1; live && error == -TT_ERR_FORMAT && i < TRIES; i++) {
         tt_picture_fini(p);
-        (void)refresh(&c, fd);
+        (void)refresh_until_still(&c, fd);
         error = read_copy(p, &c, fd, live);
     }
     return error;

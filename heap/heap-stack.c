@@ -40,7 +40,8 @@ static uint64_t key_of_frames(const struct tt_thread_heap *h, uint32_t type)
     for (uint32_t i = 0; i < g->script.stack.count; i++)
         if (g->script.frame[i].code && g->script.frame[i].by->generated)
             tt_stack_cache_frame(&key, &power,
-                                 g->script.frame[i].code ^ g->script.frame[i].print);
+                                 g->script.frame[i].code ^ g->script.frame[i].print ^
+                                     (tt_interpreted_lines ? g->script.frame[i].at : 0));
     return key_of(h, key + g->stack.end, g->at, type);
 }
 

@@ -129,7 +129,7 @@ static const struct tt_java_heap *find_heap(const struct tt_java *j, uint64_t pc
     return NULL;
 }
 
-/* The blob in whose memory the address is: each byte of the map tells how far back its
+/* The blob in whose memory the address is: each byte of the map is how far back its
  * first segment is, or how far one step leads there.  0: none. */
 static uint64_t find_blob(const struct tt_java *j, const struct tt_peek *peek,
                           const struct tt_java_heap *h, uint64_t pc)
@@ -168,31 +168,21 @@ static enum tt_java_kind kind_of_text(const char *name)
 }
 
 /* Names are constants, except those of some stubs. */
-static void know(struct tt_java *j, uint64_t name, enum tt_java_kind kind)
-{
-    for (int i = 0; i < TT_JAVA_NAMES; i++)
-        if (!__atomic_load_n(&j->known[i].name, __ATOMIC_RELAXED)) {
-            __atomic_store_n(&j->known[i].kind, (uint64_t)kind, __ATOMIC_RELAXED);
-            __atomic_store_n(&j->known[i].name, name, __ATOMIC_RELEASE);
-            return;
-        }
-}
-
 static enum tt_java_kind kind_of(struct tt_java *j, const struct tt_peek *peek,
                                  uint64_t name)
 {
     char text[NAME + 1] = {0};
     enum tt_java_kind kind;
 
-    for (int i = 0; i < TT_JAVA_NAMES; i++)
-        if (__atomic_load_n(&j->known[i].name, __ATOMIC_ACQUIRE) == name)
-            return (enum tt_java_kind)j->known[i].kind;
+    for (kind = TT_JAVA_COMPILED; name && kind < TT_JAVA_STUB; kind++)
+        if (__atomic_load_n(&j->name[kind], __ATOMIC_RELAXED) == name)
+            return kind;
     for (size_t i = 0; i < NAME; i++)
         if (!tt_java_bytes(peek, name + i, text + i, 1) || !text[i])
             break;
     kind = kind_of_text(text);
     if (kind != TT_JAVA_STUB)
-        know(j, name, kind);
+        __atomic_store_n(&j->name[kind], name, __ATOMIC_RELAXED);
     return kind;
 }
 

@@ -58,7 +58,6 @@ static const struct wanted fields[] = {
     {"nmethod", "_deopt_handler_offset", TO(compiled.deopt_offset)},
     {"nmethod", "_scopes_data_offset", TO(compiled.scopes_offset)},
     {"nmethod", "_immutable_data", TO(compiled.fixed)},
-    {"nmethod", "_immutable_data_size", TO(compiled.fixed_size)},
     {"CodeBlob", "_mutable_data", TO(compiled.variable)},
     {"CodeBlob", "_relocation_size", TO(compiled.relocation)},
     {"nmethod", "_orig_pc_offset", TO(compiled.original)},
@@ -79,7 +78,6 @@ static const struct wanted fields[] = {
     {"Symbol", "_length", TO(symbol.length)},
     {"Symbol", "_body[0]", TO(symbol.body)},
     {"Symbol", "_hash_and_refcount", TO(symbol.hash)},
-    {"Symbol", "_refcount", TO(symbol.count)},
 };
 
 static const struct wanted sizes[] = {
@@ -104,14 +102,12 @@ static const uint16_t optional[] = {
     TO(compiled.deopt_offset),
     TO(compiled.scopes_offset),
     TO(compiled.fixed),
-    TO(compiled.fixed_size),
     TO(compiled.variable),
     TO(compiled.relocation),
     TO(constant.flags),
     TO(pool.file),
     TO(type.file),
     TO(symbol.hash),
-    TO(symbol.count),
 };
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))

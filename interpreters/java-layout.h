@@ -34,7 +34,7 @@ struct tt_java_layout {
     struct {
         uint32_t method, scopes, deopt, original, metadata, pcs, pcs_end;
         /* From version 25 on, tables are elsewhere, and what was an address is an offset. */
-        uint32_t deopt_offset, scopes_offset, fixed, fixed_size, variable, relocation;
+        uint32_t deopt_offset, scopes_offset, fixed, variable, relocation;
     } compiled; /* all but `method` may be absent */
     struct {
         uint32_t constant;
@@ -49,7 +49,7 @@ struct tt_java_layout {
         uint32_t name, pool, file;
     } type;
     struct {
-        uint32_t length, body, hash, count; /* hash: its low half is a count */
+        uint32_t length, body, hash; /* hash: its low half is a count */
     } symbol;
 };
 

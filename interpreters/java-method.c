@@ -157,7 +157,7 @@ static uint32_t index_of_file(const struct tt_java *j, const struct tt_peek *pee
                : 0;
 }
 
-/* "java/util/List.java": the class knows its package, and the name of the file. */
+/* "java/util/List.java": the package is that of the class, before the name of the file. */
 static void put_file(const struct tt_java *j, const struct tt_peek *peek,
                      const struct tt_java_method *m, const char *class, char *out)
 {

@@ -29,14 +29,12 @@ static int set_places(struct tables *t, uint64_t base, uint64_t begin, uint64_t 
 static int find_separate(const struct tt_java_layout *l, const struct tt_peek *peek,
                          uint64_t blob, struct tables *t)
 {
-    uint64_t fixed, size, variable, relocation, places, scopes;
+    uint64_t fixed, variable, relocation, places, scopes;
 
     if (l->compiled.variable == TT_JAVA_ABSENT ||
         l->compiled.relocation == TT_JAVA_ABSENT || l->compiled.pcs == TT_JAVA_ABSENT ||
-        l->compiled.fixed_size == TT_JAVA_ABSENT ||
         l->compiled.scopes_offset == TT_JAVA_ABSENT ||
         !tt_safe_word(peek, blob + l->compiled.fixed, &fixed) ||
-        !tt_java_number(peek, blob + l->compiled.fixed_size, 4, &size) ||
         !tt_safe_word(peek, blob + l->compiled.variable, &variable) ||
         !tt_java_number(peek, blob + l->compiled.relocation, 4, &relocation) ||
         !tt_java_number(peek, blob + l->compiled.pcs, 4, &places) ||
@@ -44,7 +42,7 @@ static int find_separate(const struct tt_java_layout *l, const struct tt_peek *p
         return 0;
     t->scopes = fixed + scopes;
     t->methods = variable + relocation;
-    return set_places(t, fixed, places, size);
+    return set_places(t, fixed, places, scopes);
 }
 
 static int find_tables(const struct tt_java *j, const struct tt_peek *peek, uint64_t blob,
@@ -114,7 +112,7 @@ uint32_t tt_java_scopes(const struct tt_java *j, const struct tt_peek *peek,
     uint32_t count = 0, number[3];
     int64_t scope = find_tables(j, peek, blob, &t) ? find_scope(peek, &t, offset) : -1;
 
-    if (scope < 0)
+    if (scope <= 0) /* 0: no method runs there */
         return 0;
     do {
         if (count == room || !read_scope(j, peek, &t, (uint32_t)scope, number) ||

@@ -32,7 +32,7 @@ struct taking {
     struct tt_java *j;
     struct tt_interpreted_stack *s;
     const struct tt_native *n;
-    int is_broken;
+    int is_broken, has_methods;
 };
 
 static int add(struct taking *t, const struct tt_interpreted *f)
@@ -57,6 +57,7 @@ static int add_method(struct taking *t, uint64_t method, uint32_t at)
                   ? tt_java_print(t->j, t->s->peek, &m)
                   : 0;
     t->is_broken |= !f.print;
+    t->has_methods |= f.print != 0;
     return !f.print || add(t, &f);
 }
 
@@ -126,7 +127,7 @@ static void walk(struct tt_interpreter *i, struct tt_interpreted_stack *s)
         t.n = &s->native[n];
         has_room = !is_ours(t.n) || take(&t);
     }
-    if (s->count || t.is_broken)
+    if (t.has_methods || t.is_broken)
         judge(t.j, t.is_broken);
     s->end = !has_room     ? TT_INTERPRETED_FULL
              : t.is_broken ? TT_INTERPRETED_BROKEN
@@ -208,6 +209,15 @@ static void look_into(struct tt_peek *peek, const struct dl_phdr_info *o)
     tt_peek_own(peek, (const void *)(uintptr_t)low, (const void *)(uintptr_t)high);
 }
 
+/* While it is being loaded, its pointers are 0. */
+static int is_relocated(struct tt_peek *peek, uint64_t variable)
+{
+    uint64_t table, name;
+
+    return tt_peek_bytes(peek, variable, &table, sizeof table) && table &&
+           tt_peek_bytes(peek, table, &name, sizeof name) && name;
+}
+
 struct tt_interpreter *tt_java_find(const struct dl_phdr_info *o)
 {
     static struct tt_java javas[JAVAS];
@@ -224,6 +234,8 @@ struct tt_interpreter *tt_java_find(const struct dl_phdr_info *o)
             return NULL;
     *j = (struct tt_java){.tables = structs};
     look_into(&peek, o);
+    if (!is_relocated(&peek, structs) || !is_relocated(&peek, types))
+        return NULL;
     tt_java_init(j, &peek, tt_java_layout(&j->layout, &peek, structs, types));
     count++;
     return &j->base;

@@ -23,9 +23,7 @@ struct tt_java {
         uint64_t low, end, begin, map;
         uint32_t shift;
     } heap[TT_JAVA_HEAPS];
-    struct { /* kinds of code, by the address of the kind's name; without order */
-        uint64_t name, kind;
-    } known[TT_JAVA_NAMES];
+    uint64_t name[TT_JAVA_NAMES]; /* addresses of the names of kinds of code, by kind */
     uint32_t failures; /* methods that could not be read before the first good one */
     int is_proved;
 };

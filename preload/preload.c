@@ -131,7 +131,8 @@ static void read_interpreters(struct tt_options *o)
     preload.interpreters = !which || strcmp(which, "none") != 0;
     if (preload.interpreters)
         tt_interpreters_find();
-    tt_interpreted_lines = tt_interpreters_first() &&
+    /* An interpreter may be loaded later. */
+    tt_interpreted_lines = preload.interpreters &&
                            secure_getenv("TALLYTREE_LINES") != NULL;
     if (tt_interpreted_lines)
         o->mode[TT_KIND_STATEMENT] = TT_MODE_SAMPLED;

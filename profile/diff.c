@@ -232,11 +232,13 @@ static enum tt_verdict compare(const struct diff *d, const struct tt_figure *a,
 
 /* What a range of time lacks may be in the rest by chance; what a side has no samples of
  * may have run there. */
-static const char *verdict_text(const struct diff *d, const struct pair *p,
-                                enum tt_verdict v)
+static const char *verdict_text(const struct diff *d, const struct tt_figure *a,
+                                const struct tt_figure *b, const struct pair *p)
 {
     static const char *const texts[] = {NULL, "noise", "more", "less"};
-    const int by_chance = is_sampled(d) && v == TT_VERDICT_NOISE;
+    const enum tt_verdict v = compare(d, a, b, p);
+    const int by_chance = compare_samples(d, shown(&d->a, a, p->a),
+                                          shown(&d->b, b, p->b)) == TT_VERDICT_NOISE;
 
     if (p->a == TT_NONE && !d->options->rest && !by_chance)
         return "new";
@@ -314,7 +316,7 @@ static void put_sides(struct diff *d, struct tt_table *t, const struct pair *p,
 
 static void put_totals(struct diff *d, struct tt_table *t, const struct pair *p)
 {
-    const char *verdict = verdict_text(d, p, compare(d, d->a.total, d->b.total, p));
+    const char *verdict = verdict_text(d, d->a.total, d->b.total, p);
     double a = shown(&d->a, d->a.total, p->a);
 
     put_sides(d, t, p, d->a.total, d->b.total, TOTAL_A);
@@ -326,7 +328,7 @@ static void put_totals(struct diff *d, struct tt_table *t, const struct pair *p)
 
 static void put_row(struct diff *d, struct tt_table *t, const struct pair *p)
 {
-    const char *self = verdict_text(d, p, compare(d, d->a.self, d->b.self, p));
+    const char *self = verdict_text(d, d->a.self, d->b.self, p);
 
     tt_table_row(t, TT_ROW_ENTRY, p->depth, 0);
     put_sides(d, t, p, d->a.self, d->b.self, SELF_A);

@@ -322,6 +322,25 @@ static int by_strand_index(const void *a, const void *b)
     return ((*x)->index > (*y)->index) - ((*x)->index < (*y)->index);
 }
 
+/* A live copy may have a strand twice, as records move. */
+static int drop_twins(struct tt_picture *p)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < p->strands; i++) {
+        const int is_twin = kept && p->strand[i]->index == p->strand[kept - 1]->index;
+        if (is_twin && !p->live)
+            return tt_picture_damaged(p, "two strands are number %u",
+                                      p->strand[i]->index);
+        if (is_twin)
+            p->dropped++;
+        else
+            p->strand[kept++] = p->strand[i];
+    }
+    p->strands = kept;
+    return 0;
+}
+
 static int read_strands(struct tt_picture *p)
 {
     int error;
@@ -343,11 +362,7 @@ static int read_strands(struct tt_picture *p)
                 return -TT_ERR_FORMAT;
             ((struct tt_strand_record *)(uintptr_t)p->strand[i])->bands = 0;
         }
-    for (uint32_t i = 1; i < p->strands; i++)
-        if (p->strand[i]->index == p->strand[i - 1]->index && !p->live)
-            return tt_picture_damaged(p, "two strands are number %u",
-                                      p->strand[i]->index);
-    return 0;
+    return drop_twins(p);
 }
 
 static int by_owner(const void *key, const void *item)

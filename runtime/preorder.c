@@ -167,16 +167,14 @@ static void add_context(struct tt_picture *p, uint32_t cell, uint32_t block,
     p->index[cell] = p->contexts;
 }
 
-/* One strand, in preorder: down to the first child, or up to where there is a next one.  In a
- * live copy, two strands may have one root: the first has what is below. */
+/* One strand, in preorder: down to the first child, or up to where there is a next one. */
 static void string_together(struct tt_picture *p, struct sorting *s, uint32_t strand)
 {
     const uint32_t top = p->contexts;
     struct tt_node *root = tt_picture_cell(p, p->strand[strand]->root);
-    uint32_t at = top, sibling = UINT32_MAX,
-             cell = p->index[p->strand[strand]->root] ? 0
-                                                      : s->first[p->strand[strand]->root];
+    uint32_t at = top, sibling = UINT32_MAX, cell = s->first[p->strand[strand]->root];
 
+    TT_ASSERT(!p->index[p->strand[strand]->root]);
     if (root->kind != TT_CELL_CONTEXT)
         root->extension = 0; /* of a live copy: its extensions were not checked */
     p->strand_first[strand] = at;

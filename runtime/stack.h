@@ -73,7 +73,8 @@ void tt_stack_mend(struct tt_thread *);
 void tt_stack_reset(struct tt_thread *);
 
 /* Makes a scope that is just being entered, and was interrupted by a handler, look up its
- * edge again.  Whatever changes edges of the tree without entering a frame calls this. */
+ * edge again.  Whatever changes edges of the tree without entering a frame calls this, in the
+ * thread itself; a thread that sleeps is seldom amid that (a handler that sleeps may be). */
 void tt_stack_disturb(struct tt_thread *);
 
 /* Finds all frames' places again, after the tree under them changed.  `again`: their times

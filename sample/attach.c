@@ -1343,6 +1343,14 @@ static unsigned rest(const struct tt_attach *a)
 
 uint64_t tt_attach_settled(void) { return tt_clock_monotonic() - SETTLED; }
 
+/* Pages of Java's memory are read once for these events, and again for later ones. */
+static void read_events(struct tt_attach *a, uint64_t before)
+{
+    if (a->pages)
+        tt_page_cache_forget(a->pages);
+    tt_perf_read(a->events, before, take_event, a);
+}
+
 /* Waits are as many as the system has: at most half of a processor's time is theirs, and the
  * rest is lost. */
 unsigned tt_attach_step(struct tt_attach *a, uint64_t before)
@@ -1350,9 +1358,7 @@ unsigned tt_attach_step(struct tt_attach *a, uint64_t before)
     const uint64_t began = tt_clock_monotonic();
     unsigned ms, spent;
 
-    if (a->pages)
-        tt_page_cache_forget(a->pages);
-    tt_perf_read(a->events, before, take_event, a);
+    read_events(a, before);
     if (a->options.is_machine)
         trim_tables(a);
     ms = rest(a);
@@ -1516,7 +1522,7 @@ void tt_attach_stop(struct tt_attach *a, uint64_t until)
 
     a->until = until < now ? until : now;
     tt_perf_stop(a->events);
-    tt_perf_read(a->events, until, take_event, a);
+    read_events(a, until);
     end_strands(a);
     for (size_t i = 0; i < BUCKETS; i++)
         while (a->process[i])

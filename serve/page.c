@@ -24,7 +24,8 @@ enum {
     OFTEN = 500000000,       /* ns: a live profile is read no more often than this, */
     SHARE = 4,               /* and no more than one part in so many of the time */
     MOMENT = 20000000,       /* ns between two looks whether an answer is still wanted */
-    HOLD = 100000000,        /* ns that queries wait at first, for a newer profile */
+    HOLD = 100000000,        /* ns that queries wait at first, for a newer profile, */
+    HOLD_MOST = 2000000000,  /* and at most */
     TRIES = 40               /* readings that fail until it is lost: files are moved */
 };
 
@@ -143,7 +144,7 @@ static void hold_queries(struct tt_page *s, int64_t t)
     if (s->is_due && t - s->open < s->hold)
         return;
     if (s->is_due)
-        s->hold *= 2;
+        s->hold = s->hold < HOLD_MOST / 2 ? 2 * s->hold : HOLD_MOST;
     s->is_due = 1;
     s->open = t + s->hold;
 }
@@ -185,7 +186,7 @@ static void wait_for_newer(struct tt_page *s, const struct tt_reply *r)
 {
     while (s->is_due && s->users && now() < s->open && s->is_wanted(r))
         wait_for_change(s);
-    if (s->is_due && !s->users)
+    if (s->is_due && !s->users && s->is_wanted(r))
         refresh(s);
 }
 

@@ -147,7 +147,7 @@ shares()
 # One stack in fifty, and some while the program begins.
 nearly_all_whole() { [ "$(header stacks.broken)" -le $(($(header stacks.interpreted) / 50 + 3)) ]; }
 for how in -Xint -XX:+TieredCompilation; do
-    try "java $how: shares are what the program measures, and no method is below a stranger" shares "$how"
+    try "java $how: shares are what the program measures, and no method is called by one that does not call it" shares "$how"
     try "java $how: nearly all stacks are whole" nearly_all_whole
 done
 equal "the header says which machine it is" "$(header interpreter)" "java 17"
@@ -188,16 +188,16 @@ else
 fi
 flags=()
 
-java -Xint Same 2000 >alone 2>alone.err
+java -Xint Same 10000 >alone 2>alone.err
 status=$?
 same()
 {
-    "$tallytree" record --force -o run.tt "$@" -- java -Xint Same 2000 >out 2>err
+    "$tallytree" record --force -o run.tt "$@" -- java -Xint Same 10000 >out 2>err
     equal_status=$?
     sed '/^tallytree: /d' err | cmp - alone.err && cmp out alone && [ "$equal_status" = "$status" ]
 }
 try "with --lines and --heap, output and status are the same" same --lines --heap
-lines() { folded && grep -o 'Same.sum;[^; ]*' folded | sort | uniq -c && ! grep -o 'Same.sum;[^; ]*:[0-9]*' folded | grep -vE 'Same.java:(9|10|11|12)$'; }
+lines() { folded && grep -q 'Same.sum;Same.java:\(9\|1[012]\)' folded && ! grep -o 'Same.sum;[^; ]*:[0-9]*' folded | grep -vE 'Same.java:(9|10|11|12)$'; }
 try "and methods have lines" lines
 heap() { "$tallytree" export --force --to folded --metric allocated -o folded run.tt && awk '/;Same.main;.*Same.keep[; ]/ { sum += $NF } END { print sum; exit !(sum >= 50e6 && sum < 60e6) }' folded; }
 try "and memory outside of Java's heap is that of its method" heap

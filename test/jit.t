@@ -171,7 +171,7 @@ END
 in_java()
 {
     read -ra flags <<<"$(recipe java)"
-    recorded java "${flags[@]}" "${@:2}" -cp "$tmp" Work &&
+    recorded --interpreters none java "${flags[@]}" "${@:2}" -cp "$tmp" Work &&
         maps="$maps $(head -n 1 "$tmp/out")" && named 'int Work.outer(int)' 'int Work.inner(int)' "$1"
 }
 java="methods of Java, if they are compiled"

@@ -64,7 +64,7 @@ export function ComparePage() {
       <Comparison asked={asked}>
         {(table) => (
           <>
-            {isAllNoise(table) ? <p class="hint">{`No ${tree ? "path" : "function"} that is shown costs more or less ${table.isWithRest ? "in the range" : "than before"}: all changes may be chance.`}</p> : null}
+            {isAllNoise(table) ? <p class="hint">{`No ${tree ? "path" : "function"} that is shown is known to cost more or less ${table.isWithRest ? "in the range" : "than before"}: all changes may be chance.`}</p> : null}
             <Figures table={table} tree={tree} caption={`Each ${tree ? "path" : "function"}, ${sidesText(table)}`} texts={(key, text) => (key.endsWith("verdict") ? (verdicts[text] ?? text) : text)} />
             <More table={table} limit={limit} all={false} />
           </>

@@ -87,7 +87,7 @@ const nameOf = (table: Table, row: Row) => fitName(table.text(row, "name"), 70);
 
 function changes(state: State, table: Table): Finding[] {
   const compare = format(withView(state, "diff", { against: "" }));
-  if (isAllNoise(table)) return [{ text: "No function costs more or less than before: all changes may be chance.", link: compare, to: "compare" }];
+  if (isAllNoise(table)) return [{ text: "The largest changes may all be chance.", link: compare, to: "compare" }];
   return table.rows
     .filter((r) => r.role === "entry" && table.text(r, "self.verdict") !== "noise" && (table.number(r, "self.change") ?? 0) !== 0)
     .slice(0, 3)

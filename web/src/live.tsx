@@ -13,6 +13,7 @@ export interface Following {
 }
 
 const TRIES = 3; // one answer may be lost
+const FIRST = 1; // the version that the page may have asked before its first question for the state
 
 export function useLive(): Following {
   const [now, set] = useState<Omit<Following, "paused" | "pause">>({ version: 0, live: false, end: "", before: false });
@@ -28,7 +29,7 @@ export function useLive(): Following {
         (s) => {
           if (ended) return;
           failed = 0;
-          const changed = known.current !== undefined && known.current !== s.version;
+          const changed = (known.current ?? FIRST) !== s.version;
           known.current = s.version;
           if (changed) forgetAnswers();
           set((last) => {
@@ -55,7 +56,7 @@ export function useLive(): Following {
 
 const ends = {
   ended: { text: "recording ended", about: "The program has ended, and this is all of its recording." },
-  lost: { text: "recording lost", about: "The program has gone without ending its recording, or the file has: this is what was read last." },
+  lost: { text: "recording not ended", about: "The program or the file is gone, and the recording was not ended. This is what was read last." },
   unknown: { text: "no answer", about: "tallytree view does not answer any more: this is what it showed last." },
 };
 

@@ -22,9 +22,25 @@ function Spread({ table, row }: { table: Table; row: Row }) {
   );
 }
 
+const counted = new WeakMap<Table, Map<string, number>>();
+
+// How many rows have that text in each column.
+function countTexts(table: Table): Map<string, number> {
+  const known = counted.get(table);
+  if (known) return known;
+  const counts = new Map<string, number>();
+  for (const r of table.rows)
+    for (const key of r.role === "entry" ? ["name", "rank", "thread", "pid"] : []) {
+      const one = `${key}:${table.text(r, key)}`;
+      counts.set(one, (counts.get(one) ?? 0) + 1);
+    }
+  counted.set(table, counts);
+  return counts;
+}
+
 // Of a thread or a process whose name others have: the column that says which it is.
 function numberOf(table: Table, row: Row, by: string): string | undefined {
-  const alone = (key: string) => table.rows.filter((r) => r.role === "entry" && table.text(r, key) === table.text(row, key)).length === 1;
+  const alone = (key: string) => countTexts(table).get(`${key}:${table.text(row, key)}`) === 1;
   return alone("name") ? undefined : (by === "rank" ? ["rank", "pid"] : ["thread", "pid"]).find((k) => table.text(row, k) && alone(k));
 }
 
