@@ -98,7 +98,7 @@ static int link_children(const struct tt_picture *p, struct sorting *s,
                          const struct child *child)
 {
     uint32_t *first = calloc((size_t)p->blocks + 2, sizeof *first);
-    uint32_t *sorted = malloc(((size_t)s->count + 1) * sizeof *sorted);
+    uint32_t *sorted = calloc((size_t)s->count + 1, sizeof *sorted);
 
     for (uint32_t i = 0; first && i < s->count; i++)
         first[child[i].rank + 1]++;
