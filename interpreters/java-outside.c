@@ -4,50 +4,13 @@
 #include "java-outside.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "image-symbol.h"
-#include "image.h"
+#include "file-exports.h"
 #include "java.h"
 
-/* Link-time addresses; 0: the file has no Java. */
-struct tables {
-    uint64_t structs, types;
-};
-
-enum { FILES = 512 };
-static struct known {
-    const struct tt_module *module; /* NULL: the slot is free */
-    struct tables tables;
-} known[FILES]; /* by one thread */
-
-static void read_tables(int fd, struct tables *t)
-{
-    struct tt_image i;
-
-    if (tt_image_of_file(&i, fd) != 0)
-        return;
-    if ((t->structs = tt_image_symbol(&i, "gHotSpotVMStructs")) != 0)
-        t->types = tt_image_symbol(&i, "gHotSpotVMTypes");
-    tt_image_fini(&i);
-}
-
-/* All processes share a file's module, so most files are read once. */
-static const struct tables *tables_of(const struct tt_module *m,
-                                      const struct tt_region *r, pid_t pid)
-{
-    struct known *k = &known[m->id % FILES];
-    int fd;
-
-    if (k->module == m)
-        return &k->tables;
-    *k = (struct known){.module = m};
-    if ((fd = tt_region_open(r, pid)) >= 0) {
-        read_tables(fd, &k->tables);
-        close(fd);
-    }
-    return &k->tables;
-}
+enum { STRUCTS, TYPES, TABLES };
+static const char *const tables[TABLES] = {"gHotSpotVMStructs", "gHotSpotVMTypes"};
+static struct tt_exports known[TT_EXPORTS_FILES];
 
 /* Until the machine has made its heaps of code, the tables may not be complete. */
 static int has_begun(struct tt_peek *peek, const struct tt_java *j, const char *off)
@@ -58,7 +21,7 @@ static int has_begun(struct tt_peek *peek, const struct tt_java *j, const char *
                : tt_peek_word(peek, j->layout.heaps, &at) && at;
 }
 
-static struct tt_java *make(struct tt_peek *peek, const struct tables *t, uint64_t bias)
+static struct tt_java *make(struct tt_peek *peek, const uint64_t *t, uint64_t bias)
 {
     static uint64_t salt;
     struct tt_java *j = calloc(1, sizeof *j);
@@ -66,8 +29,8 @@ static struct tt_java *make(struct tt_peek *peek, const struct tables *t, uint64
 
     if (!j)
         return NULL;
-    j->tables = t->structs + bias;
-    off = tt_java_layout(&j->layout, peek, j->tables, t->types + bias);
+    j->tables = t[STRUCTS] + bias;
+    off = tt_java_layout(&j->layout, peek, j->tables, t[TYPES] + bias);
     if (!has_begun(peek, j, off)) {
         free(j);
         return NULL;
@@ -85,8 +48,9 @@ struct tt_java *tt_java_of(pid_t pid, const struct tt_modules *modules,
         const struct tt_mapping *m = *r->path == '/' && modules
                                          ? tt_modules_find(modules, r->start)
                                          : NULL;
-        const struct tables *t = m ? tables_of(m->module, r, pid) : NULL;
-        if (t && t->structs && t->types)
+        const uint64_t *t = m ? tt_exports_of(known, tables, TABLES, m->module, r, pid)
+                              : NULL;
+        if (t && t[STRUCTS] && t[TYPES])
             return make(peek, t, m->bias);
     }
     return NULL;

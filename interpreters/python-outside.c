@@ -7,56 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "file-exports.h"
 #include "frame-copy.h"
-#include "image-symbol.h"
-#include "image.h"
 #include "python-outside.h"
 #include "python.h"
 
 /* ── Exports of a file ────────────────────────────────────────────────────────────── */
 
-/* Link-time addresses; the last one without them is of a file without Python. */
-struct exports {
-    uint64_t runtime, code_type, frame_type, loop, version;
-};
-
-enum { FILES = 512 };
-static struct known {
-    const struct tt_module *module; /* NULL: the slot is free */
-    struct exports exports;
-} known[FILES]; /* by one thread */
-
-static void read_exports(int fd, struct exports *e)
-{
-    struct tt_image i;
-
-    if (tt_image_of_file(&i, fd) != 0)
-        return;
-    if ((e->runtime = tt_image_symbol(&i, "_PyRuntime")) != 0) {
-        e->code_type = tt_image_symbol(&i, "PyCode_Type");
-        e->frame_type = tt_image_symbol(&i, "PyFrame_Type");
-        e->loop = tt_image_symbol(&i, "_PyEval_EvalFrameDefault");
-        e->version = tt_image_symbol(&i, "Py_Version");
-    }
-    tt_image_fini(&i);
-}
-
-/* All processes share a file's module, so most files are read once. */
-static const struct exports *exports_of(const struct tt_module *m,
-                                        const struct tt_region *r, pid_t pid)
-{
-    struct known *k = &known[m->id % FILES];
-    int fd;
-
-    if (k->module == m)
-        return &k->exports;
-    *k = (struct known){.module = m};
-    if ((fd = tt_region_open(r, pid)) >= 0) {
-        read_exports(fd, &k->exports);
-        close(fd);
-    }
-    return &k->exports;
-}
+enum { RUNTIME, CODE_TYPE, FRAME_TYPE, LOOP, VERSION, EXPORTS };
+static const char *const exported[EXPORTS] = {"_PyRuntime", "PyCode_Type", "PyFrame_Type",
+                                              "_PyEval_EvalFrameDefault", "Py_Version"};
+static struct tt_exports known[TT_EXPORTS_FILES];
 
 /* ── A process ────────────────────────────────────────────────────────────────────── */
 
@@ -72,14 +33,14 @@ static uint32_t version_of_name(const char *path)
                : 0;
 }
 
-static uint32_t version_in(struct tt_peek *peek, const struct exports *e, uint64_t bias,
+static uint32_t version_in(struct tt_peek *peek, const uint64_t *e, uint64_t bias,
                            const char *path)
 {
     uint64_t number;
 
-    if (!e->version)
+    if (!e[VERSION])
         return version_of_name(path);
-    return tt_peek_word(peek, e->version + bias, &number) ? (uint32_t)number >> 16 : 0;
+    return tt_peek_word(peek, e[VERSION] + bias, &number) ? (uint32_t)number >> 16 : 0;
 }
 
 static uint64_t at_run_time(uint64_t address, uint64_t bias)
@@ -98,18 +59,18 @@ static int is_loaded(struct tt_peek *peek, const struct tt_python *p)
            tt_peek_word(peek, name, &members);
 }
 
-static struct tt_python *make(struct tt_peek *peek, const struct exports *e,
-                              uint64_t bias, const char *path)
+static struct tt_python *make(struct tt_peek *peek, const uint64_t *e, uint64_t bias,
+                              const char *path)
 {
     static uint64_t salt;
     struct tt_python *p = calloc(1, sizeof *p);
 
     if (!p)
         return NULL;
-    p->runtime = at_run_time(e->runtime, bias);
-    p->code_type = at_run_time(e->code_type, bias);
-    p->frame_type = at_run_time(e->frame_type, bias);
-    p->loop = at_run_time(e->loop, bias);
+    p->runtime = at_run_time(e[RUNTIME], bias);
+    p->code_type = at_run_time(e[CODE_TYPE], bias);
+    p->frame_type = at_run_time(e[FRAME_TYPE], bias);
+    p->loop = at_run_time(e[LOOP], bias);
     if (!is_loaded(peek, p)) {
         free(p);
         return NULL;
@@ -127,8 +88,9 @@ struct tt_python *tt_python_of(pid_t pid, const struct tt_modules *modules,
         const struct tt_mapping *m = *r->path == '/' && modules
                                          ? tt_modules_find(modules, r->start)
                                          : NULL;
-        const struct exports *e = m ? exports_of(m->module, r, pid) : NULL;
-        if (e && e->runtime && e->code_type)
+        const uint64_t *e = m ? tt_exports_of(known, exported, EXPORTS, m->module, r, pid)
+                              : NULL;
+        if (e && e[RUNTIME] && e[CODE_TYPE])
             return make(peek, e, m->bias, r->path);
     }
     return NULL;

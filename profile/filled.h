@@ -5,7 +5,7 @@
 
 #include "building.h"
 
-/* Most of so many contexts will have this figure; for figures of the first strand. */
+/* Makes a column for this figure of the first strand, as most of its contexts have it. */
 void tt_filled_expect(struct tt_builder *, enum tt_role, uint32_t metric,
                       size_t contexts);
 

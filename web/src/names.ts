@@ -154,7 +154,7 @@ const phone = () => window.innerWidth < 500;
 // A name in the row of a table or a list, which a phone has less room for.
 export const rowName = (name: string, most = MOST) => fitName(name, phone() ? Math.round(most * NARROW) : most);
 
-// The longest form of a name that has at most so many letters.
+// The longest form of a name with at most this number of letters.
 export function fitName(name: string, most = MOST): string {
   if (name.length <= most) return name;
   let known = forms.get(name);
