@@ -7,6 +7,7 @@
 
 #include "assertion.h"
 #include "large-pages.h"
+#include "tallytree.h"
 
 /* Precedes each piece, so that a caller need not know its size to free it. */
 struct head {
@@ -81,6 +82,19 @@ void *tt_memory_grow(const struct tt_memory *m, void *p, size_t larger)
     return grown;
 }
 
+void *tt_array_grow(void *array, size_t count, size_t *room, size_t item_size)
+{
+    const size_t larger = *room ? 2 * *room : 64;
+    void *grown;
+
+    if (count < *room)
+        return array;
+    grown = reallocarray(array, larger, item_size);
+    if (grown)
+        *room = larger;
+    return grown;
+}
+
 void tt_memory_forget(const struct tt_memory *m, void *p, size_t size)
 {
     if (m && m->forget)
@@ -152,4 +166,25 @@ void *tt_vector_add(struct tt_vector *v, size_t more)
     memset(first, 0, more * v->size);
     v->count += more;
     return first;
+}
+
+int tt_vector_push_sized(struct tt_vector *v, const void *item, size_t size)
+{
+    void *to = tt_vector_add(v, 1);
+
+    TT_ASSERT(size == v->size);
+    if (!to)
+        return -TT_ERR_MEMORY;
+    memcpy(to, item, size);
+    return 0;
+}
+
+size_t tt_vector_text(struct tt_vector *v, const char *text, size_t length)
+{
+    char *to = length < SIZE_MAX ? tt_vector_add(v, length + 1) : NULL;
+
+    if (!to)
+        return TT_NO_PLACE;
+    memcpy(to, text, length);
+    return v->count - length - 1;
 }

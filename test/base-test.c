@@ -2,6 +2,7 @@
 /* base-test.c - tables, components and digits against plain arrays and arithmetic. */
 #include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "components.h"
 #include "failing.h"
@@ -9,6 +10,7 @@
 #include "index.h"
 #include "open-table.h"
 #include "random.h"
+#include "sorted.h"
 #include "tap.h"
 
 static uint64_t state = 1;
@@ -190,4 +192,67 @@ TEST(digits_are_those_of_the_library)
     CHECK_INT(tt_hex_character("%"), -1);
     CHECK_INT(tt_hex_character("%4"), -1);
     CHECK_INT(tt_hex_character("41"), -1);
+}
+
+/* ── Arrays, and their order ──────────────────────────────────────────────────────── */
+
+struct place {
+    uint64_t address;
+    uint32_t number;
+};
+
+static int by_address(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    return TT_ORDER(x->address, y->address) ?: TT_ORDER(y->number, x->number);
+}
+
+TEST(places_are_in_order_and_counted_up_to_an_address_as_one_by_one)
+{
+    enum { PLACES = 300, ADDRESSES = 100 };
+    struct tt_vector v;
+    uint32_t wrong = 0;
+
+    tt_vector_init(&v, NULL, sizeof(struct place));
+    tt_vector_sort(&v, by_address); /* there are none */
+    for (uint32_t i = 0; i < PLACES; i++) {
+        const struct place p = {tt_random(&state) % ADDRESSES * 2, i};
+        wrong += tt_vector_push(&v, &p) != 0;
+        wrong += v.count != i + 1 || ((struct place *)v.item)[i].number != i;
+    }
+    tt_vector_sort(&v, by_address);
+    for (uint64_t address = 0; address < ADDRESSES * 2 + 1; address++) {
+        const struct place *p = v.item;
+        size_t count = 0;
+        while (count < v.count && p[count].address <= address)
+            count++;
+        wrong += tt_count_up_to(p, sizeof *p, v.count, address) != count;
+    }
+    for (size_t i = 1; i < v.count; i++) {
+        const struct place *p = (struct place *)v.item + i;
+        wrong += p[-1].address > p->address ||
+                 (p[-1].address == p->address && p[-1].number <= p->number);
+    }
+    CHECK_INT(wrong, 0);
+    tt_vector_fini(&v);
+}
+
+TEST(without_memory_nothing_is_pushed_and_no_text_kept)
+{
+    struct tt_vector v;
+    size_t count;
+
+    failing_after = 3;
+    tt_vector_init(&v, &failing, 1);
+    while (tt_vector_text(&v, "four", 4) != TT_NO_PLACE)
+        ;
+    count = v.count;
+    CHECK_INT(count % 5, 0);
+    while (tt_vector_push(&v, "x") == 0)
+        count++;
+    CHECK_INT(v.count, count);
+    CHECK_INT(tt_vector_text(&v, "", 0) == TT_NO_PLACE, 1);
+    CHECK_INT(count < 5 || strcmp(v.item, "four") == 0, 1);
+    tt_vector_fini(&v);
 }
