@@ -21,6 +21,7 @@
 #include "image.h"
 #include "inlined.h"
 #include "plt.h"
+#include "sorted.h"
 #include "spans.h"
 #include "tallytree.h"
 
@@ -90,16 +91,14 @@ int tt_build_id_of(int fd, char id[TT_BUILD_ID_SIZE])
 
 static struct symbol *add_symbol(struct tt_debug_file *m)
 {
-    if (m->symbols == MOST_SYMBOLS)
+    struct symbol *more = m->symbols == MOST_SYMBOLS
+                              ? NULL
+                              : tt_array_grow(m->symbol, m->symbols, &m->room,
+                                              sizeof *more);
+
+    if (!more)
         return NULL;
-    if (m->symbols == m->room) {
-        size_t room = m->room ? 2 * m->room : 256;
-        struct symbol *more = reallocarray(m->symbol, room, sizeof *more);
-        if (!more)
-            return NULL;
-        m->symbol = more;
-        m->room = room;
-    }
+    m->symbol = more;
     m->symbol[m->symbols] = (struct symbol){0};
     return &m->symbol[m->symbols++];
 }
@@ -219,15 +218,9 @@ static int by_address(const void *a, const void *b)
 {
     const struct symbol *x = a, *y = b;
 
-    if (x->low != y->low)
-        return x->low < y->low ? -1 : 1;
-    if (x->is_sized != y->is_sized)
-        return x->is_sized ? -1 : 1;
-    if (x->rank != y->rank)
-        return x->rank > y->rank ? -1 : 1;
-    if (strlen(x->symbol) != strlen(y->symbol))
-        return strlen(x->symbol) > strlen(y->symbol) ? -1 : 1;
-    return strcmp(x->symbol, y->symbol);
+    return TT_ORDER(x->low, y->low) ?: TT_ORDER(y->is_sized, x->is_sized)
+           ?: TT_ORDER(y->rank, x->rank) ?: TT_ORDER(strlen(y->symbol), strlen(x->symbol))
+           ?: strcmp(x->symbol, y->symbol);
 }
 
 /* Keeps one symbol for each address, the best; as long as the longest there. */
@@ -235,8 +228,7 @@ static void drop_aliases(struct tt_debug_file *m)
 {
     size_t kept = 0;
 
-    if (m->symbols)
-        qsort(m->symbol, m->symbols, sizeof *m->symbol, by_address);
+    tt_sort(m->symbol, m->symbols, sizeof *m->symbol, by_address);
     for (size_t i = 0; i < m->symbols; i++) {
         struct symbol *s = kept ? &m->symbol[kept - 1] : NULL;
         if (s && s->low == m->symbol[i].low) {
@@ -267,8 +259,7 @@ static int find_namesakes(struct tt_debug_file *m)
     for (size_t i = 0; i < m->symbols; i++)
         if (m->symbol[i].is_local)
             local[count++] = &m->symbol[i];
-    if (count)
-        qsort(local, count, sizeof *local, by_name);
+    tt_sort(local, count, sizeof *local, by_name);
     for (size_t i = 1; i < count; i++)
         if (strcmp(local[i - 1]->symbol, local[i]->symbol) == 0)
             local[i - 1]->is_namesake = local[i]->is_namesake = 1;

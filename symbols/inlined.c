@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "demangle.h"
+#include "memory.h"
 #include "source-paths.h"
 #include "spans.h"
 
@@ -81,16 +82,13 @@ static int add_ranges(struct tt_spans *spans, Dwarf_Die *die, uint32_t item)
 
 static struct scope *add_scope(struct unit *u)
 {
-    if (u->scopes == MOST_PER_UNIT)
+    struct scope *more = u->scopes == MOST_PER_UNIT
+                             ? NULL
+                             : tt_array_grow(u->scope, u->scopes, &u->room, sizeof *more);
+
+    if (!more)
         return NULL;
-    if (u->scopes == u->room) {
-        size_t room = u->room ? 2 * u->room : 64;
-        struct scope *more = reallocarray(u->scope, room, sizeof *more);
-        if (!more)
-            return NULL;
-        u->scope = more;
-        u->room = room;
-    }
+    u->scope = more;
     u->scope[u->scopes] = (struct scope){0};
     return &u->scope[u->scopes++];
 }
@@ -106,14 +104,10 @@ static int64_t qualifier_of(struct unit *u, Dwarf_Die *die, int tag, uint32_t ar
         return around;
     if (u->qualifiers == MOST_PER_UNIT)
         return -1;
-    if (u->qualifiers == u->qualifiers_room) {
-        size_t room = u->qualifiers ? 2 * u->qualifiers : 64;
-        more = reallocarray(u->qualifier, room, sizeof *more);
-        if (!more)
-            return -1;
-        u->qualifier = more;
-        u->qualifiers_room = room;
-    }
+    more = tt_array_grow(u->qualifier, u->qualifiers, &u->qualifiers_room, sizeof *more);
+    if (!more)
+        return -1;
+    u->qualifier = more;
     u->qualifier[u->qualifiers++] = (struct qualifier){.name = dwarf_diename(die),
                                                        .outer = around,
                                                        .is_namespace = tag ==
@@ -245,15 +239,13 @@ static void forget(struct unit *u)
 
 static struct unit *add_unit(struct tt_inlined *x)
 {
-    if (x->units == x->room) {
-        size_t room = x->room ? 2 * x->room : 64;
-        struct unit *more = room < UINT32_MAX ? reallocarray(x->unit, room, sizeof *more)
-                                              : NULL;
-        if (!more)
-            return NULL;
-        x->unit = more;
-        x->room = room;
-    }
+    struct unit *more = x->units < INT32_MAX
+                            ? tt_array_grow(x->unit, x->units, &x->room, sizeof *more)
+                            : NULL;
+
+    if (!more)
+        return NULL;
+    x->unit = more;
     x->unit[x->units] = (struct unit){0};
     return &x->unit[x->units++];
 }

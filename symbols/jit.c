@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "demangle.h"
+#include "sorted.h"
 #include "spans.h"
 
 enum { MOST_CODE = 1 << 24, LONGEST_NAME = 4096, MOST_BYTES = 1 << 30 };
@@ -50,16 +51,14 @@ struct tt_jit {
 
 static struct code *add_code(struct tt_jit *j, uint64_t low, uint64_t size)
 {
+    struct code *more;
+
     if (j->codes == MOST_CODE || !size || size > UINT64_MAX - low)
         return NULL;
-    if (j->codes == j->room) {
-        size_t room = j->room ? 2 * j->room : 256;
-        struct code *more = reallocarray(j->code, room, sizeof *more);
-        if (!more)
-            return NULL;
-        j->code = more;
-        j->room = room;
-    }
+    more = tt_array_grow(j->code, j->codes, &j->room, sizeof *more);
+    if (!more)
+        return NULL;
+    j->code = more;
     j->code[j->codes] = (struct code){.low = low, .high = low + size};
     return &j->code[j->codes++];
 }
@@ -415,9 +414,7 @@ static int by_address(const void *a, const void *b)
 {
     const struct tt_span *x = a, *y = b;
 
-    if (x->low != y->low)
-        return x->low < y->low ? -1 : 1;
-    return (x->item > y->item) - (x->item < y->item);
+    return TT_ORDER(x->low, y->low) ?: TT_ORDER(x->item, y->item);
 }
 
 static int add_spans(struct tt_jit *j)
@@ -430,8 +427,7 @@ static int add_spans(struct tt_jit *j)
             tt_spans_fini(&all);
             return -1;
         }
-    if (all.count)
-        qsort(all.span, all.count, sizeof *all.span, by_address);
+    tt_sort(all.span, all.count, sizeof *all.span, by_address);
     for (size_t i = 0; i < all.count; i++) {
         struct tt_span s = all.span[i];
         while (kept && all.span[kept - 1].high > s.low &&

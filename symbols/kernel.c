@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sorted.h"
+
 struct symbol {
     uint64_t address;
     char *name;   /* owned */
@@ -69,32 +71,25 @@ static void build_id(char id[64])
 static int add_symbol(struct tt_kernel *k, uint64_t address, const char *name,
                       const char *module)
 {
-    struct symbol s = {address, strdup(name), strdup(module)};
+    struct symbol s = {address, strdup(name), strdup(module)}, *more = NULL;
 
-    if (!s.name || !s.module)
-        goto fail;
-    if (k->symbols == k->room) {
-        size_t room = k->room ? 2 * k->room : 4096;
-        struct symbol *more = reallocarray(k->symbol, room, sizeof *more);
-        if (!more)
-            goto fail;
-        k->symbol = more;
-        k->room = room;
+    if (s.name && s.module)
+        more = tt_array_grow(k->symbol, k->symbols, &k->room, sizeof s);
+    if (!more) {
+        free(s.name);
+        free(s.module);
+        return -1;
     }
+    k->symbol = more;
     k->symbol[k->symbols++] = s;
     return 0;
-
-fail:
-    free(s.name);
-    free(s.module);
-    return -1;
 }
 
 static int compare(const void *a, const void *b)
 {
     const struct symbol *x = a, *y = b;
 
-    return (x->address > y->address) - (x->address < y->address);
+    return TT_ORDER(x->address, y->address);
 }
 
 static void read_symbols(struct tt_kernel *k, FILE *f)
@@ -108,8 +103,7 @@ static void read_symbols(struct tt_kernel *k, FILE *f)
             add_symbol(k, address, name, fields == 4 ? module : "[kernel]") != 0)
             break;
     }
-    if (k->symbols)
-        qsort(k->symbol, k->symbols, sizeof *k->symbol, compare);
+    tt_sort(k->symbol, k->symbols, sizeof *k->symbol, compare);
 }
 
 struct tt_kernel *tt_kernel_open_file(const char *path)
@@ -162,7 +156,7 @@ static int is_of_this_boot(const char *id)
 void tt_kernel_find(struct tt_kernel *k, const char *id, uint64_t address,
                     struct tt_spots *spots)
 {
-    size_t low = 0, high = k->symbols;
+    size_t up_to;
 
     *spots = (struct tt_spots){.spot = &k->spot};
     if (!k->symbols || (!k->is_of_file && !is_of_this_boot(id))) {
@@ -170,18 +164,12 @@ void tt_kernel_find(struct tt_kernel *k, const char *id, uint64_t address,
                                    : "/proc/kallsyms shows no addresses";
         return;
     }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (k->symbol[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     spots->reason = "there is no symbol at some addresses";
-    if (low == 0)
+    up_to = tt_count_up_to(k->symbol, sizeof *k->symbol, k->symbols, address);
+    if (up_to == 0)
         return;
     k->spot = (struct tt_spot){
-        .function = k->symbol[low - 1].name, .file = "", .at_file = ""};
-    spots->module = k->symbol[low - 1].module;
+        .function = k->symbol[up_to - 1].name, .file = "", .at_file = ""};
+    spots->module = k->symbol[up_to - 1].module;
     spots->count = spots->module != NULL;
 }

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sorted.h"
+
 struct slot {
     uint64_t address, to;
     const char *symbol;
@@ -23,14 +25,11 @@ struct slots {
 
 static int add_slot(struct slots *s, const struct slot *slot)
 {
-    if (s->count == s->room) {
-        size_t room = s->room ? 2 * s->room : 64;
-        struct slot *more = reallocarray(s->slot, room, sizeof *more);
-        if (!more)
-            return -1;
-        s->slot = more;
-        s->room = room;
-    }
+    struct slot *more = tt_array_grow(s->slot, s->count, &s->room, sizeof *more);
+
+    if (!more)
+        return -1;
+    s->slot = more;
     s->slot[s->count++] = *slot;
     return 0;
 }
@@ -39,7 +38,7 @@ static int compare(const void *a, const void *b)
 {
     const struct slot *x = a, *y = b;
 
-    return (x->address > y->address) - (x->address < y->address);
+    return TT_ORDER(x->address, y->address);
 }
 
 static const struct slot *slot_at(const struct slots *s, uint64_t address)
@@ -175,8 +174,7 @@ int tt_plt_each(Elf *elf, take_function *take, void *arg)
         if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
             (header.sh_flags & SHF_ALLOC))
             error = add_relocations(&s, elf, file.e_machine, &header, section);
-    if (s.count)
-        qsort(s.slot, s.count, sizeof *s.slot, compare);
+    tt_sort(s.slot, s.count, sizeof *s.slot, compare);
     for (section = NULL; !error && (section = elf_nextscn(elf, section));) {
         const char *name = gelf_getshdr(section, &header)
                                ? elf_strptr(elf, names, header.sh_name)

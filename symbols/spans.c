@@ -4,22 +4,21 @@
 
 #include <stdlib.h>
 
+#include "sorted.h"
 #include "tallytree.h"
 
 int tt_spans_add(struct tt_spans *s, uint64_t low, uint64_t high, uint32_t item)
 {
+    struct tt_span *more;
+
     if (low >= high)
         return 0;
-    if (s->count == s->room) {
-        size_t room = s->room ? 2 * s->room : 64;
-        struct tt_span *more = room < UINT32_MAX
-                                   ? reallocarray(s->span, room, sizeof *more)
-                                   : NULL;
-        if (!more)
-            return -TT_ERR_MEMORY;
-        s->span = more;
-        s->room = room;
-    }
+    more = s->count < INT32_MAX /* `outer` is a count */
+               ? tt_array_grow(s->span, s->count, &s->room, sizeof *more)
+               : NULL;
+    if (!more)
+        return -TT_ERR_MEMORY;
+    s->span = more;
     s->span[s->count++] = (struct tt_span){.low = low, .high = high, .item = item};
     return 0;
 }
@@ -28,11 +27,8 @@ static int compare(const void *a, const void *b)
 {
     const struct tt_span *x = a, *y = b;
 
-    if (x->low != y->low)
-        return x->low < y->low ? -1 : 1;
-    if (x->high != y->high)
-        return x->high > y->high ? -1 : 1;
-    return (x->item > y->item) - (x->item < y->item);
+    return TT_ORDER(x->low, y->low) ?: TT_ORDER(y->high, x->high)
+           ?: TT_ORDER(x->item, y->item);
 }
 
 /* Symbols are. */
@@ -60,15 +56,8 @@ void tt_spans_sort(struct tt_spans *s)
 
 const struct tt_span *tt_spans_find(const struct tt_spans *s, uint64_t address)
 {
-    size_t low = 0, high = s->count;
+    size_t low = tt_count_up_to(s->span, sizeof *s->span, s->count, address);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->span[middle].low <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
     while (low && s->span[low - 1].high <= address)
         low = s->span[low - 1].outer;
     return low ? &s->span[low - 1] : NULL;
