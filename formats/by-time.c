@@ -131,15 +131,12 @@ static int find_missing(struct tt_by_time *x, uint32_t context, size_t *kept)
 {
     x->path.count = *kept = 0;
     do {
-        uint32_t *next;
         if (is_open(x, context)) {
             *kept = x->depth[context] + 1;
             return 0;
         }
-        next = tt_vector_add(&x->path, 1);
-        if (!next)
+        if (tt_vector_push(&x->path, &(uint32_t){context}) != 0)
             return -TT_ERR_MEMORY;
-        *next = context;
         context = x->parent[context];
     } while (context);
     return 0;
@@ -151,10 +148,8 @@ static int open_missing(struct walk *w, uint64_t since)
 
     while (x->path.count) {
         const uint32_t context = ((const uint32_t *)x->path.item)[--x->path.count];
-        uint32_t *next = tt_vector_add(&x->open, 1);
-        if (!next)
+        if (tt_vector_push(&x->open, &context) != 0)
             return -TT_ERR_MEMORY;
-        *next = context;
         x->depth[context] = (uint32_t)x->open.count - 1;
         w->open(w->arg, context, since);
     }

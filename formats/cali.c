@@ -147,14 +147,8 @@ static const char *data_named(const struct cali *x, uint32_t index, const char *
 
 static int keep_text(struct cali *x, const char *text, size_t *at)
 {
-    size_t length = strlen(text) + 1;
-    char *to = tt_vector_add(&x->text, length);
-
-    if (!to)
-        return tt_source_no_memory(x->s);
-    memcpy(to, text, length);
-    *at = x->text.count - length;
-    return 0;
+    *at = tt_vector_text(&x->text, text, strlen(text));
+    return *at == TT_NO_PLACE ? tt_source_no_memory(x->s) : 0;
 }
 
 /* Files of 2016 contain the nodes that later files assume. */
@@ -279,7 +273,6 @@ static struct tt_caliper_column *column_of(struct cali *x, const char *id, int *
 static int enter(struct cali *x, uint32_t index, uint32_t *context)
 {
     struct tt_vector path;
-    uint32_t *to;
 
     if (*context == TT_BUILDER_ROOT) {
         *context = node_at(x, index)->context;
@@ -292,11 +285,8 @@ static int enter(struct cali *x, uint32_t index, uint32_t *context)
                                            : node_at(x, parent)->context;
         if (node_at(x, index)->context == above)
             continue;
-        to = tt_vector_add(&path, 1);
-        if (!to)
+        if (tt_vector_push(&path, &index) != 0)
             *context = TT_NONE;
-        else
-            *to = index;
     }
     for (size_t i = path.count; i-- > 0 && *context != TT_NONE;) {
         size_t data = node_at(x, ((uint32_t *)path.item)[i])->data;

@@ -156,7 +156,7 @@ static void read_nodes(struct split *x, struct tt_json *j)
 /* The path of a node below a context.  Below the root it is worked out once. */
 static uint32_t enter(struct split *x, uint32_t from, uint32_t index)
 {
-    uint32_t up = index, context = from, *to;
+    uint32_t up = index, context = from;
     struct tt_vector path;
 
     tt_vector_init(&path, x->s->memory, sizeof(uint32_t));
@@ -165,12 +165,10 @@ static uint32_t enter(struct split *x, uint32_t from, uint32_t index)
             context = node_at(x, up)->context;
             break;
         }
-        to = tt_vector_add(&path, 1);
-        if (!to) {
+        if (tt_vector_push(&path, &up) != 0) {
             context = TT_NONE;
             break;
         }
-        *to = up;
     }
     while (path.count && context != TT_NONE) {
         struct node *n = node_at(x, ((uint32_t *)path.item)[--path.count]);

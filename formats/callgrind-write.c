@@ -70,12 +70,10 @@ static uint32_t call_of(struct writing *x, uint32_t from, uint32_t to)
 {
     int is_new;
     uint32_t *number = tt_pairs_get(&x->by_ends, from, to, &is_new);
-    struct call *c;
 
     if (number && is_new) {
-        c = tt_vector_add(&x->call, 1);
-        if (c && tt_vector_add(&x->cost, x->metrics)) {
-            *c = (struct call){from, to, 0};
+        if (tt_vector_push(&x->call, &(struct call){from, to, 0}) == 0 &&
+            tt_vector_add(&x->cost, x->metrics)) {
             *number = (uint32_t)x->call.count - 1;
             return *number;
         }

@@ -65,16 +65,15 @@ static const char *text_of(const struct reading *r, uint32_t number)
 /* The number of a text; 0: no memory. */
 static uint32_t number_of(struct reading *r, const char *text)
 {
-    size_t length = strlen(text), *at;
+    size_t length = strlen(text);
     int is_new;
     uint32_t *number = tt_frames_find(&r->names, text, length, &is_new);
 
     if (!number)
         return 0;
     if (is_new) {
-        if (!(at = tt_vector_add(&r->text, 1)))
+        if (tt_vector_push(&r->text, &(size_t){r->names.text.count - length - 1}) != 0)
             return 0;
-        *at = r->names.text.count - length - 1;
         *number = (uint32_t)r->text.count;
     }
     return *number;
@@ -142,14 +141,11 @@ static int new_function(struct reading *r, const struct identity *i, uint32_t *f
                                  .file = strcmp(path, "???") ? path : "",
                                  .kind = TT_KIND_FUNCTION};
     int is_root = strcmp(info.name, "[root]") == 0 && !*info.file && !*info.module;
-    struct identity *to = tt_vector_add(&r->identity, 1);
 
     *function = tt_arcs_namesake(&r->arcs, is_root ? TT_BUILDER_ROOT
                                                    : tt_builder_block(r->b, &info));
-    if (!to || *function == TT_NONE)
-        return no_memory(r);
-    *to = *i;
-    return 0;
+    return *function == TT_NONE || tt_vector_push(&r->identity, i) != 0 ? no_memory(r)
+                                                                        : 0;
 }
 
 /* Finds the function of that name there. */

@@ -15,6 +15,7 @@
 #include "frames.h"
 #include "json-reader.h"
 #include "pairs.h"
+#include "sorted.h"
 #include "v8.h"
 
 struct mark {        /* a begin or an end */
@@ -316,31 +317,23 @@ static void read_file(struct chrome *c)
 
 /* ── In order, through the tree ───────────────────────────────────────────────────── */
 
-#define THEN_BY(x, y)                                                                    \
-    if ((x) != (y))                                                                      \
-    return (x) < (y) ? -1 : 1
-
 /* If two events begin at the same time, the longer one is the outer one. */
 static int compare_begins(const void *a, const void *b)
 {
     const struct mark *x = a, *y = b;
 
-    THEN_BY(x->thread, y->thread);
-    THEN_BY(x->at, y->at);
-    if (x->end != NEVER && y->end != NEVER)
-        THEN_BY(y->end, x->end);
-    THEN_BY(x->order, y->order);
-    return 0;
+    const int ends = x->end != NEVER && y->end != NEVER;
+
+    return TT_ORDER(x->thread, y->thread) ?: TT_ORDER(x->at, y->at)
+           ?: (ends ? TT_ORDER(y->end, x->end) : 0) ?: TT_ORDER(x->order, y->order);
 }
 
 static int compare_ends(const void *a, const void *b)
 {
     const struct mark *x = a, *y = b;
 
-    THEN_BY(x->thread, y->thread);
-    THEN_BY(x->at, y->at);
-    THEN_BY(x->order, y->order);
-    return 0;
+    return TT_ORDER(x->thread, y->thread) ?: TT_ORDER(x->at, y->at)
+           ?: TT_ORDER(x->order, y->order);
 }
 
 struct open {
@@ -593,10 +586,8 @@ static int play_all(struct chrome *c)
     const struct mark *ends = c->end.count ? p.end + c->end.count : p.end;
     int error;
 
-    if (c->begin.count)
-        qsort(c->begin.item, c->begin.count, sizeof(struct mark), compare_begins);
-    if (c->end.count)
-        qsort(c->end.item, c->end.count, sizeof(struct mark), compare_ends);
+    tt_vector_sort(&c->begin, compare_begins);
+    tt_vector_sort(&c->end, compare_ends);
     name_processes(c);
     tt_vector_init(&p.open, c->s->memory, sizeof(struct open));
     tt_vector_init(&p.of_block, c->s->memory, sizeof(struct of_block));

@@ -60,9 +60,9 @@ static size_t without_offset(const char *at, size_t length)
 
 static int add_frame(struct dtrace *d, char *at, size_t length)
 {
-    uint32_t *to = tt_vector_add(&d->stack, 1);
     char *tick = strchr(at, '`');
     struct tt_block_info info = {.name = at, .module = "", .kind = TT_KIND_FUNCTION};
+    uint32_t block;
 
     at[without_offset(at, length)] = '\0';
     if (tick) {
@@ -70,10 +70,9 @@ static int add_frame(struct dtrace *d, char *at, size_t length)
         info.module = at;
         info.name = tick + 1;
     }
-    if (!to)
-        return tt_source_no_memory(d->s);
-    *to = tt_builder_block(d->b, &info);
-    return *to == TT_NONE ? tt_source_no_memory(d->s) : 0;
+    block = tt_builder_block(d->b, &info);
+    return block == TT_NONE ? tt_source_no_memory(d->s)
+                            : tt_source_append(d->s, &d->stack, &block);
 }
 
 static int end_key(struct dtrace *d, uint64_t n)

@@ -3,6 +3,7 @@
 #include "elf-symbols.h"
 
 #include "pe-symbols.h"
+#include "sorted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,11 +61,9 @@ static int open_file(struct file *f, struct tt_source *s)
 
 static int by_address(const void *a, const void *b)
 {
-    const struct tt_elf_function *x = a, *y = b;
+    const struct tt_elf_function *x = a, *y = b; /* local symbols sort first here */
 
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->end < y->end ? -1 : x->end > y->end; /* local symbols sort first here */
+    return TT_ORDER(x->start, y->start) ?: TT_ORDER(x->end, y->end);
 }
 
 static int add_symbol(struct tt_elf *e, const struct file *f, const struct section *names,
@@ -73,9 +72,8 @@ static int add_symbol(struct tt_elf *e, const struct file *f, const struct secti
     uint64_t name = number(f, at, 4), value = number(f, at + (f->wide ? 8 : 4), e->width);
     uint64_t info = number(f, at + (f->wide ? 4 : 12), 1);
     uint64_t index = number(f, at + (f->wide ? 6 : 14), 2);
-    struct tt_elf_function *to;
     const char *text, *stop;
-    char *copy;
+    size_t copy;
 
     if ((info & 15) != FUNCTION || !index || name >= names->size ||
         names->offset > f->size || names->size > f->size - names->offset)
@@ -84,14 +82,11 @@ static int add_symbol(struct tt_elf *e, const struct file *f, const struct secti
     stop = memchr(text, '\0', (size_t)(names->size - name));
     if (!stop || stop == text)
         return 0;
-    to = tt_vector_add(&e->function, 1);
-    copy = to ? tt_vector_add(&e->text, (size_t)(stop - text) + 1) : NULL;
-    if (!copy)
-        return -TT_ERR_MEMORY;
-    memcpy(copy, text, (size_t)(stop - text));
-    *to = (struct tt_elf_function){value, info >> 4 != 0,
-                                   e->text.count - (size_t)(stop - text) - 1};
-    return 0;
+    copy = tt_vector_text(&e->text, text, (size_t)(stop - text));
+    return copy == TT_NO_PLACE
+               ? -TT_ERR_MEMORY
+               : tt_vector_push(&e->function,
+                                &(struct tt_elf_function){value, info >> 4 != 0, copy});
 }
 
 /* If several symbols have one address, keeps the last one.  Each function ends where the
@@ -101,8 +96,7 @@ static void finish(struct tt_elf *e)
     struct tt_elf_function *f = e->function.item;
     size_t kept = 0;
 
-    if (e->function.count)
-        qsort(f, e->function.count, sizeof *f, by_address);
+    tt_vector_sort(&e->function, by_address);
     for (size_t i = 0; i < e->function.count; i++)
         if (kept && f[kept - 1].start == f[i].start)
             f[kept - 1] = f[i];
@@ -155,16 +149,9 @@ const struct tt_elf_function *tt_elf_find(const struct tt_elf *e, uint64_t addre
                                           int next)
 {
     const struct tt_elf_function *f = e->function.item;
-    size_t low = 0, high = e->function.count;
+    size_t up_to = tt_count_up_to(f, sizeof *f, e->function.count, address);
 
-    while (low < high) { /* the first one that begins after the address */
-        size_t mid = low + (high - low) / 2;
-        if (f[mid].start <= address)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (low)
-        return &f[low - 1];
+    if (up_to)
+        return &f[up_to - 1];
     return next && e->function.count ? f : NULL;
 }

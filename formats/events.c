@@ -218,12 +218,8 @@ uint32_t tt_events_block(struct tt_events *e, const struct tt_block_info *info)
 
 int tt_events_push(struct tt_events *e, uint32_t block)
 {
-    tt_mark *mark = tt_vector_add(&e->current->open, 1);
-
-    if (!mark)
-        return tt_source_no_memory(e->s);
-    *mark = tt_push((tt_block)block);
-    return 0;
+    return tt_source_append(e->s, &e->current->open,
+                            &(tt_mark){tt_push((tt_block)block)});
 }
 
 void tt_events_pop(struct tt_events *e)

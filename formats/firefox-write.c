@@ -96,13 +96,11 @@ static void put_resources(struct writing *x, uint32_t rows)
 {
     tt_put(x->w, ",\"resource\":[");
     for (uint32_t i = 0; i < rows; i++) {
-        uint32_t module = i < elsewhere(x) ? block_at(x, i)->module : 0, *at;
+        uint32_t module = i < elsewhere(x) ? block_at(x, i)->module : 0;
         int is_new = 0;
         uint32_t *number = module ? tt_pairs_get(&x->modules, module, 0, &is_new) : NULL;
-        if (number && is_new && (at = tt_vector_add(&x->module, 1))) {
-            *at = module;
+        if (number && is_new && tt_vector_push(&x->module, &module) == 0)
             *number = (uint32_t)x->module.count - 1;
-        }
         x->failed |= module && !number;
         tt_putf(x->w, i ? ",%d" : "%d", number ? (int)*number : -1);
     }
@@ -178,13 +176,12 @@ static int64_t prefix_of(struct writing *x, uint32_t row)
 static void number(struct writing *x, struct tt_vector *list, uint32_t *numbers,
                    uint32_t what)
 {
-    uint32_t *next = numbers[what] ? NULL : tt_vector_add(list, 1);
-
-    x->failed |= !next && !numbers[what];
-    if (!next)
+    if (numbers[what])
         return;
-    *next = what;
-    numbers[what] = (uint32_t)list->count;
+    if (tt_vector_push(list, &what) == 0)
+        numbers[what] = (uint32_t)list->count;
+    else
+        x->failed = 1;
 }
 
 static void number_context(struct writing *x, uint32_t context)
@@ -320,12 +317,8 @@ static void put_sums(struct writing *x)
 static void number_path(struct writing *x, struct tt_by_time *t, uint32_t context)
 {
     t->path.count = 0;
-    for (; context && !x->stack[context] && !x->failed; context = x->parent[context]) {
-        uint32_t *next = tt_vector_add(&t->path, 1);
-        x->failed |= !next;
-        if (next)
-            *next = context;
-    }
+    for (; context && !x->stack[context] && !x->failed; context = x->parent[context])
+        x->failed |= tt_vector_push(&t->path, &context) != 0;
     while (t->path.count)
         number_context(x, ((const uint32_t *)t->path.item)[--t->path.count]);
 }

@@ -120,13 +120,10 @@ static void read_strings(struct firefox *x, uint64_t at)
     x->string.count = x->bytes.count = 0;
     tt_json_part_open(&p, x->s, x->text, x->size, at);
     for (tt_json_array(&p.json); tt_json_item(&p.json);) {
-        const size_t begin = x->bytes.count;
-        char *bytes = tt_json_string(&p.json)
-                          ? tt_vector_add(&x->bytes, p.json.length + 1)
-                          : NULL;
-        if (bytes && tt_source_append(x->s, &x->string, &begin) == 0)
-            memcpy(bytes, p.json.text, p.json.length);
-        else
+        const size_t begin = tt_json_string(&p.json)
+                                 ? tt_vector_text(&x->bytes, p.json.text, p.json.length)
+                                 : TT_NO_PLACE;
+        if (begin == TT_NO_PLACE || tt_source_append(x->s, &x->string, &begin) != 0)
             tt_source_no_memory(x->s);
     }
     tt_json_part_close(&p);

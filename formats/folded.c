@@ -307,11 +307,10 @@ static int find_context(struct folded *f, const char *stack, size_t length,
         const char *stop = memchr(stack + start, ';', length - start);
         size_t end = stop ? (size_t)(stop - stack) : length;
         uint32_t block = tt_frames_block(&f->frames, stack + start, end - start);
-        struct frame *frame = tt_vector_add(&f->open, 1);
         *context = tt_builder_context(f->frames.b, *context, block);
-        if (!frame || *context == TT_NONE)
+        if (*context == TT_NONE ||
+            tt_vector_push(&f->open, &(struct frame){end, *context}) != 0)
             return tt_source_no_memory(f->s);
-        *frame = (struct frame){end, *context};
         start = end + 1;
     }
     return keep(f, stack, length, common);

@@ -33,13 +33,12 @@ void tt_frames_fini(struct tt_frames *f)
 static uint32_t *add_name(struct tt_frames *f, uint64_t hash, const char *text,
                           size_t length)
 {
-    struct name n = {f->text.count, (uint32_t)length, 0};
-    char *to = length < UINT32_MAX ? tt_vector_add(&f->text, length + 1) : NULL;
+    struct name n = {.length = (uint32_t)length};
     uint32_t at;
 
-    if (!to)
+    n.offset = length < UINT32_MAX ? tt_vector_text(&f->text, text, length) : TT_NO_PLACE;
+    if (n.offset == TT_NO_PLACE)
         return NULL;
-    memcpy(to, text, length);
     at = tt_index_append(&f->index, &f->name, hash, &n, sizeof n);
     return at == TT_NO_NUMBER ? NULL : &((struct name *)f->name.item)[at].value;
 }

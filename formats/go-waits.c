@@ -15,6 +15,7 @@
 
 #include "frames.h"
 #include "samples.h"
+#include "sorted.h"
 
 struct tt_go_stack {
     struct tt_byte_reader frames; /* address, name, file and line of each; leaf first */
@@ -299,9 +300,7 @@ static int by_time(const void *a, const void *b)
 {
     const struct tt_go_event *x = a, *y = b;
 
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->order < y->order ? -1 : 1;
+    return TT_ORDER(x->time, y->time) ?: TT_ORDER(x->order, y->order);
 }
 
 int tt_go_generation(struct tt_go *g, uint64_t next)
@@ -312,8 +311,7 @@ int tt_go_generation(struct tt_go *g, uint64_t next)
     if (g->event.count && g->tick == 0)
         return tt_source_fail(
             g->s, "the trace of Go does not say how long its ticks are; was it cut off?");
-    if (g->event.count)
-        qsort(g->event.item, g->event.count, g->event.size, by_time);
+    tt_vector_sort(&g->event, by_time);
     if (g->event.count && !g->begin)
         g->begin = e->time;
     for (size_t i = 0; i < g->event.count && !error; i++, e++) {

@@ -376,14 +376,14 @@ static void add_calls(struct unfolding *u, uint32_t context, uint64_t calls)
 
 static void open_member(struct unfolding *u, uint32_t set, uint32_t f, uint32_t parent)
 {
-    struct member *m = tt_vector_add(&u->stack, 1);
     uint32_t context = context_below(u, parent, f);
 
-    if (!m || context == TT_NONE) {
+    if (context == TT_NONE ||
+        tt_vector_push(&u->stack, &(struct member){f, u->function[f].first, context}) !=
+            0) {
         u->failed = 1;
         return;
     }
-    *m = (struct member){f, u->function[f].first, context};
     u->context[f] = context;
     u->stamp[f] = u->search;
     for (uint32_t e = 0; e < u->a->events; e++)
@@ -449,13 +449,10 @@ static int is_followed(const struct unfolding *u, uint32_t set, const uint64_t *
 
 static void lose(struct unfolding *u, uint32_t context, const uint64_t *amount)
 {
-    for (uint32_t e = 0; e < u->a->events; e++) {
-        struct lost *l = amount[e] ? tt_vector_add(&u->lost, 1) : NULL;
-        if (l)
-            *l = (struct lost){context, e, amount[e]};
-        else if (amount[e])
+    for (uint32_t e = 0; e < u->a->events; e++)
+        if (amount[e] &&
+            tt_vector_push(&u->lost, &(struct lost){context, e, amount[e]}) != 0)
             u->failed = 1;
-    }
 }
 
 static void take_arrival(struct unfolding *u, const struct arrival *a, uint64_t *amount)

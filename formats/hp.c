@@ -112,9 +112,9 @@ static int end_sample(struct hp *h)
 /* "label<TAB>12345" */
 static int take_part(struct hp *h, char *line)
 {
-    char *tab = strrchr(line, '\t'), *to;
+    char *tab = strrchr(line, '\t');
     int64_t amount;
-    struct part *p;
+    struct part part;
     size_t length;
 
     if (!tab || tab == line || !tt_decimal(tab + 1, 0, &amount) || amount < 0)
@@ -122,11 +122,9 @@ static int take_part(struct hp *h, char *line)
     length = (size_t)(tab - line);
     if (__builtin_add_overflow(h->total, (uint64_t)amount, &h->total))
         return tt_source_fail(h->s, TT_TOO_MUCH);
-    if (!(p = tt_vector_add(&h->now, 1)) || !(to = tt_vector_add(&h->text, length + 1)))
-        return tt_source_no_memory(h->s);
-    memcpy(to, line, length);
-    *p = (struct part){h->text.count - length - 1, (uint64_t)amount};
-    return 0;
+    part = (struct part){tt_vector_text(&h->text, line, length), (uint64_t)amount};
+    return part.label == TT_NO_PLACE ? tt_source_no_memory(h->s)
+                                     : tt_source_append(h->s, &h->now, &part);
 }
 
 /* ── The sample that is the profile ───────────────────────────────────────────────── */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hex.h"
+#include "sorted.h"
 
 /* Files that are mapped below this were not moved from where they were linked to. */
 #define LOW (1ull << 30)
@@ -57,10 +58,9 @@ static const char *read_rest(const char *at, uint64_t *offset)
 
 int tt_maps_line(struct tt_maps *m, const char *line)
 {
-    struct map map = {0}, *to;
+    struct map map = {0};
     const char *at = line + strspn(line, " \t");
     size_t length;
-    char *name;
 
     at = read_hex(at, &map.start);
     if (!at || *at != '-' || !(at = read_hex(at + 1, &map.end)) || map.end <= map.start ||
@@ -72,13 +72,9 @@ int tt_maps_line(struct tt_maps *m, const char *line)
         length--;
     if (!length)
         return 1;
-    map.name = m->text.count;
-    name = tt_vector_add(&m->text, length + 1);
-    to = name ? tt_vector_add(&m->map, 1) : NULL;
-    if (!to)
+    map.name = tt_vector_text(&m->text, at, length);
+    if (map.name == TT_NO_PLACE || tt_vector_push(&m->map, &map) != 0)
         return -TT_ERR_MEMORY;
-    memcpy(name, at, length);
-    *to = map;
     return 1;
 }
 
@@ -86,7 +82,7 @@ static int compare(const void *a, const void *b)
 {
     const struct map *x = a, *y = b;
 
-    return x->start < y->start ? -1 : x->start > y->start;
+    return TT_ORDER(x->start, y->start);
 }
 
 /* The parts of a file follow each other; each gets the base of the first. */
@@ -95,8 +91,7 @@ void tt_maps_sort(struct tt_maps *m)
     const char *text = m->text.item;
     struct map *map = m->map.item;
 
-    if (m->map.count)
-        qsort(map, m->map.count, sizeof *map, compare);
+    tt_vector_sort(&m->map, compare);
     for (size_t i = 0; i < m->map.count; i++) {
         int goes_on = i && strcmp(text + map[i].name, text + map[i - 1].name) == 0;
         map[i].first = goes_on ? map[i - 1].first : map[i].start;
@@ -110,18 +105,9 @@ void tt_maps_sort(struct tt_maps *m)
 static const struct map *find(const struct tt_maps *m, uint64_t address)
 {
     const struct map *map = m->map.item;
-    size_t low = 0, high = m->map.count;
+    size_t up_to = tt_count_up_to(map, sizeof *map, m->map.count, address);
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (address < map[mid].start)
-            high = mid;
-        else if (address >= map[mid].end)
-            low = mid + 1;
-        else
-            return &map[mid];
-    }
-    return NULL;
+    return up_to && address < map[up_to - 1].end ? &map[up_to - 1] : NULL;
 }
 
 uint32_t tt_maps_block(struct tt_maps *m, struct tt_builder *b, uint64_t address)

@@ -9,6 +9,7 @@
 
 #include "formats.h"
 #include "memray.h"
+#include "sorted.h"
 
 struct object {
     uint64_t size;
@@ -185,11 +186,8 @@ static int compare(const void *a, const void *b)
 {
     const struct tt_memray_figures *x = a, *y = b;
 
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    if (x->allocator != y->allocator)
-        return x->allocator < y->allocator ? -1 : 1;
-    return x->context < y->context ? -1 : x->context > y->context;
+    return TT_ORDER(x->thread, y->thread) ?: TT_ORDER(x->allocator, y->allocator)
+           ?: TT_ORDER(x->context, y->context);
 }
 
 static void list_figures(const struct tt_memray_figures *f,
@@ -256,8 +254,7 @@ int tt_memray_finish(struct tt_memray *m)
     uint64_t figure[TT_HEAP_FIGURES];
     int error = set_metrics(m, metric);
 
-    if (m->place.count)
-        qsort(m->place.item, m->place.count, sizeof *f, compare);
+    tt_vector_sort(&m->place, compare);
     for (size_t i = 0; !error && i < m->place.count; i++, f++) {
         if ((!i || f->thread != f[-1].thread) && !is_strand(m, f->thread))
             error = tt_source_no_memory(m->s);

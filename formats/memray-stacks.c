@@ -15,6 +15,7 @@
 
 #include "formats.h"
 #include "memray.h"
+#include "sorted.h"
 #include "walker.h"
 
 enum { MOST_NATIVE = 1 << 12, MOST_PYTHON = 1 << 12 }; /* of a merged stack */
@@ -80,11 +81,10 @@ int tt_memray_frame(struct tt_memray *m, uint64_t a, uint64_t b, uint32_t block,
 {
     int is_new;
     uint32_t *at = tt_pairs_get(&m->frames, a, b, &is_new);
-    struct frame *to = at && block != TT_NONE ? tt_vector_add(&m->frame, 1) : NULL;
 
-    if (!to)
+    if (!at || block == TT_NONE ||
+        tt_vector_push(&m->frame, &(struct frame){block, is_entry}) != 0)
         return tt_source_no_memory(m->s);
-    *to = (struct frame){block, is_entry};
     *at = (uint32_t)m->frame.count;
     return 0;
 }
@@ -129,14 +129,10 @@ uint32_t tt_memray_node(struct tt_memray *m, uint32_t parent, uint32_t frame)
  * returned; 0: none is.  `kind`: that of the contexts; -1: all frames are wanted. */
 static uint32_t list_callers(struct tt_memray *m, uint32_t node, int kind)
 {
-    uint32_t *to;
-
     m->callers.count = 0;
     while (node && (kind < 0 || node_at(m, node)->context[kind] == TT_NONE)) {
-        to = tt_vector_add(&m->callers, 1);
-        if (!to)
+        if (tt_vector_push(&m->callers, &(uint32_t){node}) != 0)
             return no_memory(m);
-        *to = node;
         node = node_at(m, node)->parent;
     }
     return node;
@@ -196,7 +192,7 @@ static int compare(const void *a, const void *b)
 {
     const struct image *x = a, *y = b;
 
-    return x->start < y->start ? -1 : x->start > y->start;
+    return TT_ORDER(x->start, y->start);
 }
 
 static const struct image *find_image(struct tt_memray *m, uint32_t number,
@@ -208,20 +204,14 @@ static const struct image *find_image(struct tt_memray *m, uint32_t number,
     struct image *image = list && list->count
                               ? (struct image *)m->image.item + list->first
                               : NULL;
-    size_t low = 0, high = image ? list->count : 0;
+    size_t up_to;
 
     if (image && !list->is_sorted) {
         qsort(image, list->count, sizeof *image, compare);
         list->is_sorted = 1;
     }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (image[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && address < image[low - 1].end ? &image[low - 1] : NULL;
+    up_to = image ? tt_count_up_to(image, sizeof *image, list->count, address) : 0;
+    return up_to && address < image[up_to - 1].end ? &image[up_to - 1] : NULL;
 }
 
 static uint32_t block_of(struct tt_memray *m, const char *path, uint64_t address)
@@ -298,7 +288,7 @@ static uint32_t add_call(struct tt_memray *m, uint32_t context, size_t *left, in
 /* Makes the context of both stacks; TT_NONE: no memory, noted. */
 static uint32_t merge(struct tt_memray *m, const struct tt_memray_site *site, int is_main)
 {
-    uint32_t context = TT_BUILDER_ROOT, *to;
+    uint32_t context = TT_BUILDER_ROOT;
     size_t left;
 
     if (site->node && node_at(m, site->node)->depth > MOST_PYTHON) {
@@ -311,9 +301,8 @@ static uint32_t merge(struct tt_memray *m, const struct tt_memray_site *site, in
     m->path.count = 0;
     for (uint32_t i = site->native; i && m->path.count < MOST_NATIVE;
          i = ((const struct native *)m->native.item)[i - 1].parent) {
-        if (!(to = tt_vector_add(&m->path, 1)))
+        if (tt_vector_push(&m->path, &(uint32_t){i}) != 0)
             return no_memory(m);
-        *to = i;
     }
     for (size_t i = m->path.count; i-- > 0 && context != TT_NONE;) {
         uint32_t number = ((const uint32_t *)m->path.item)[i];

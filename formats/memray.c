@@ -229,11 +229,8 @@ static void take_python_frame(struct file *f)
     (void)varied(f); /* the place in it */
     is_entry = fixed(f, 1) != 0;
     if (!is_over(f)) {
-        uint32_t frame = tt_memray_find_frame(&f->m, code, 1 + is_entry), *to;
-        to = frame == TT_NONE ? NULL : tt_vector_add(&f->frame, 1);
-        if (to)
-            *to = frame;
-        else
+        uint32_t frame = tt_memray_find_frame(&f->m, code, 1 + is_entry);
+        if (frame == TT_NONE || tt_vector_push(&f->frame, &frame) != 0)
             set(f, tt_source_no_memory(f->s));
     }
 }
@@ -243,7 +240,7 @@ static void take_trace(struct file *f)
     const int is_old = f->version < PACKED;
     uint64_t frame = is_old ? fixed(f, 8) : varied(f);
     uint64_t parent = is_old ? fixed(f, 4) : varied(f);
-    uint32_t number, *to, node = 0;
+    uint32_t number, node = 0;
 
     if (is_over(f))
         return;
@@ -257,10 +254,7 @@ static void take_trace(struct file *f)
         parent = ((const uint32_t *)f->trace.item)[parent - 1];
     if (number != TT_NONE)
         node = tt_memray_node(&f->m, (uint32_t)parent, number);
-    to = node ? tt_vector_add(&f->trace, 1) : NULL;
-    if (to)
-        *to = node;
-    else
+    if (!node || tt_vector_push(&f->trace, &node) != 0)
         set(f, tt_source_no_memory(f->s));
 }
 
@@ -350,7 +344,7 @@ static void take_push(struct file *f, int is_entry)
 {
     uint64_t number = f->version < PACKED ? difference(f, &f->last.frame) : varied(f);
     struct tt_vector *stack;
-    uint32_t frame, node = 0, *to;
+    uint32_t frame, node = 0;
 
     if (f->version >= PACKED)
         (void)varied(f); /* the place in it */
@@ -363,10 +357,7 @@ static void take_push(struct file *f, int is_entry)
         node = tt_memray_node(
             &f->m, stack->count ? ((const uint32_t *)stack->item)[stack->count - 1] : 0,
             frame);
-    to = node ? tt_vector_add(stack, 1) : NULL;
-    if (to)
-        *to = node;
-    else
+    if (!node || tt_vector_push(stack, &node) != 0)
         set(f, tt_source_no_memory(f->s));
 }
 

@@ -129,14 +129,12 @@ static int note_text(struct memtrace *m, uint32_t *offset)
 {
     const char *text = NULL;
     int error = take_text(m, &text);
-    size_t length = error ? 0 : strlen(text) + 1;
-    char *to = error ? NULL : tt_vector_add(&m->text, length);
+    size_t at = error ? 0 : tt_vector_text(&m->text, text, strlen(text));
 
-    if (!to || m->text.count > UINT32_MAX)
-        return error ? error : tt_source_no_memory(m->s);
-    memcpy(to, text, length);
-    *offset = (uint32_t)(m->text.count - length);
-    return 0;
+    *offset = (uint32_t)at;
+    return error                                             ? error
+           : m->text.count > UINT32_MAX || at == TT_NO_PLACE ? tt_source_no_memory(m->s)
+                                                             : 0;
 }
 
 /* Moves an entry to the front. */
@@ -332,7 +330,7 @@ static int add_object(struct memtrace *m, uint64_t words, uint64_t samples,
                       int generation)
 {
     const struct tt_vector *context = &m->now->context;
-    struct object o = {.generation = generation}, *to;
+    struct object o = {.generation = generation};
     uint32_t *at;
     int is_new, error = weigh(m, words, samples, &o);
 
@@ -343,12 +341,10 @@ static int add_object(struct memtrace *m, uint64_t words, uint64_t samples,
     if (error)
         return error;
     at = tt_pairs_get(&m->objects, m->id, 0, &is_new);
-    to = at ? tt_vector_add(&m->object, 1) : NULL;
-    if (!to)
+    if (!at || tt_vector_push(&m->object, &o) != 0)
         return tt_source_no_memory(m->s);
     if (!is_new)
         return fail(m, "an allocation has the number of another");
-    *to = o;
     *at = (uint32_t)m->object.count;
     m->id++;
     if (__builtin_add_overflow(m->live, o.bytes, &m->live))

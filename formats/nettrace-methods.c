@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nettrace.h"
+#include "sorted.h"
 #include "utf8.h"
 
 /* ── Payloads ─────────────────────────────────────────────────────────────────────── */
@@ -127,13 +128,11 @@ int tt_nettrace_add_module(struct tt_nettrace_methods *m, uint64_t pid,
                            struct tt_nettrace_payload p)
 {
     uint64_t id = tt_nettrace_number(&p, 8);
-    size_t *path = tt_vector_add(&m->path, 1);
     uint32_t *to;
     int is_new;
 
-    if (!path)
+    if (tt_vector_push(&m->path, &m->text.count) != 0)
         return -1;
-    *path = m->text.count;
     (void)tt_nettrace_number(&p, 8); /* the assembly */
     (void)tt_nettrace_number(&p, 8); /* flags */
     to = tt_pairs_get(&m->modules, id, pid, &is_new);
@@ -148,11 +147,8 @@ static int compare(const void *a, const void *b)
 {
     const struct tt_nettrace_method *x = a, *y = b;
 
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return x->order < y->order ? 1 : x->order > y->order ? -1 : 0;
+    return TT_ORDER(x->pid, y->pid) ?: TT_ORDER(x->start, y->start)
+           ?: TT_ORDER(y->order, x->order);
 }
 
 void tt_nettrace_sort(struct tt_nettrace_methods *m)

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "nettrace.h"
+#include "sorted.h"
 
 enum { MOST_BACK = 64, ID_SIZE = 40 };
 
@@ -142,32 +143,26 @@ int tt_nettrace_add_about(struct tt_nettrace_spaces *s, struct tt_nettrace_paylo
 
 /* ── Order ────────────────────────────────────────────────────────────────────────── */
 
-static int compare(uint64_t a, uint64_t b) { return a < b ? -1 : a > b; }
-
 static int by_place(const void *a, const void *b)
 {
     const struct mapping *x = a, *y = b;
-    int c = compare(x->pid, y->pid);
 
-    c = c ? c : compare(x->start, y->start);
-    return c ? c : compare(x->order, y->order);
+    return TT_ORDER(x->pid, y->pid) ?: TT_ORDER(x->start, y->start)
+           ?: TT_ORDER(x->order, y->order);
 }
 
 static int by_address(const void *a, const void *b)
 {
     const struct symbol *x = a, *y = b;
-    int c = compare(x->mapping, y->mapping);
 
-    c = c ? c : compare(x->start, y->start);
-    return c ? c : compare(x->order, y->order);
+    return TT_ORDER(x->mapping, y->mapping) ?: TT_ORDER(x->start, y->start)
+           ?: TT_ORDER(x->order, y->order);
 }
 
 void tt_nettrace_sort_spaces(struct tt_nettrace_spaces *s)
 {
-    if (s->mapping.count)
-        qsort(s->mapping.item, s->mapping.count, sizeof(struct mapping), by_place);
-    if (s->symbol.count)
-        qsort(s->symbol.item, s->symbol.count, sizeof(struct symbol), by_address);
+    tt_vector_sort(&s->mapping, by_place);
+    tt_vector_sort(&s->symbol, by_address);
 }
 
 static const struct mapping *find_mapping(const struct tt_nettrace_spaces *s,

@@ -194,13 +194,11 @@ static int take_thread(void *arg, const struct tt_nettrace_thread *t)
     struct reading *r = arg;
     int is_new;
     uint32_t *at = tt_pairs_get(&r->numbers, t->number, r->thread_region, &is_new);
-    struct thread *to = at ? tt_vector_add(&r->thread, 1) : NULL;
-    char *name = to ? tt_vector_add(&r->names, t->name.size + 1) : NULL;
+    const size_t name = tt_vector_text(&r->names, t->name.at, t->name.size);
 
-    if (!name)
+    if (!at || name == TT_NO_PLACE ||
+        tt_vector_push(&r->thread, &(struct thread){t->process, t->id, name}) != 0)
         return no_memory(r);
-    memcpy(name, t->name.at, t->name.size);
-    *to = (struct thread){t->process, t->id, (size_t)(name - (char *)r->names.item)};
     *at = (uint32_t)r->thread.count;
     return 0;
 }
@@ -237,17 +235,14 @@ static int take_command(struct reading *r, struct tt_nettrace_payload p)
 static int take_stack(void *arg, uint32_t number, const char *addresses, size_t size)
 {
     struct reading *r = arg;
-    struct stack *to;
     uint32_t *at;
     int is_new;
 
     if (!r->is_second)
         return 0;
     at = tt_pairs_get(&r->stacks, r->region, number, &is_new);
-    to = at ? tt_vector_add(&r->stack, 1) : NULL;
-    if (!to)
+    if (!at || tt_vector_push(&r->stack, &(struct stack){addresses, size}) != 0)
         return no_memory(r);
-    *to = (struct stack){addresses, size};
     *at = (uint32_t)r->stack.count;
     return 0;
 }

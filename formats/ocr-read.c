@@ -19,6 +19,7 @@
 #include "frames.h"
 #include "naming.h"
 #include "ocr-files.h"
+#include "sorted.h"
 #include "statistics.h"
 
 struct def {
@@ -135,7 +136,7 @@ static int by_id(const void *a, const void *b)
 {
     uint32_t x = ((const struct def *)a)->id, y = ((const struct def *)b)->id;
 
-    return (x > y) - (x < y);
+    return TT_ORDER(x, y);
 }
 
 static int take_definition(struct ocr *x, char *line, const char *number)

@@ -8,6 +8,7 @@
 
 #include "groups.h"
 #include "otlp-owners.h"
+#include "sorted.h"
 
 enum { ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE = 2, VALUE_TEXT = 1, VALUE_NUMBER = 3 };
 enum { RESOURCE_ATTRIBUTES = 1 };
@@ -25,16 +26,14 @@ static int find_owners(struct tt_owners *o)
 {
     for (uint32_t s = 0; s < o->e->profile->strands; s++) {
         int is_new = 0;
-        uint32_t *owner = owner_of(o, s, &is_new), *strand;
+        uint32_t *owner = owner_of(o, s, &is_new);
         if (!owner)
             return -TT_ERR_MEMORY;
         if (!is_new)
             continue;
         *owner = (uint32_t)o->strand.count;
-        strand = tt_vector_add(&o->strand, 1);
-        if (!strand)
+        if (tt_vector_push(&o->strand, &s) != 0)
             return -TT_ERR_MEMORY;
-        *strand = s;
     }
     return 0;
 }
@@ -46,16 +45,15 @@ static int add_shares(struct tt_owners *o)
     for (size_t i = 0; i < p->entries; i++) {
         const struct tt_entry *entry = &p->entry[i];
         const uint32_t *owner;
-        struct tt_share *share;
         int is_new;
         if (entry->row >= p->contexts || !entry->amount)
             continue;
         owner = owner_of(o, entry->strand, &is_new);
-        share = owner ? tt_vector_add(&o->share, 1) : NULL;
-        if (!share)
+        if (!owner ||
+            tt_vector_push(&o->share,
+                           &(struct tt_share){*owner, entry->metric, (uint32_t)entry->row,
+                                              0, entry->amount}) != 0)
             return -TT_ERR_MEMORY;
-        *share = (struct tt_share){*owner, entry->metric, (uint32_t)entry->row, 0,
-                                   entry->amount};
     }
     return 0;
 }
@@ -64,11 +62,8 @@ static int by_owner(const void *a, const void *b)
 {
     const struct tt_share *x = a, *y = b;
 
-    if (x->owner != y->owner)
-        return x->owner < y->owner ? -1 : 1;
-    if (x->metric != y->metric)
-        return x->metric < y->metric ? -1 : 1;
-    return (x->context > y->context) - (x->context < y->context);
+    return TT_ORDER(x->owner, y->owner) ?: TT_ORDER(x->metric, y->metric)
+           ?: TT_ORDER(x->context, y->context);
 }
 
 /* Threads of a process become one share. */
@@ -77,8 +72,7 @@ static void sum_shares(struct tt_owners *o)
     struct tt_share *share = o->share.item;
     size_t kept = 0;
 
-    if (o->share.count)
-        qsort(share, o->share.count, sizeof *share, by_owner);
+    tt_vector_sort(&o->share, by_owner);
     for (size_t i = 0; i < o->share.count; i++)
         if (kept && by_owner(&share[kept - 1], &share[i]) == 0)
             share[kept - 1].amount += share[i].amount;

@@ -44,10 +44,9 @@ static int add_symbol(struct image *m, uint64_t at)
     const uint64_t is_code = 0x20;
     const uint64_t section = number(m, at + 12, 2), kind = number(m, at + 16, 1);
     const uint64_t head = m->sections + (section - 1) * SECTION;
-    struct tt_elf_function *to;
     const char *name;
     size_t length;
-    char *copy;
+    size_t copy;
 
     if (!section || section > m->section_count || (kind != EXTERNAL && kind != STATIC) ||
         !(number(m, head + 36, 4) & is_code))
@@ -57,15 +56,13 @@ static int add_symbol(struct image *m, uint64_t at)
         name++, length--;
     if (!name || !length || memchr(name, '.', length) || memchr(name, '$', length))
         return 0; /* sections and labels */
-    to = tt_vector_add(&m->elf->function, 1);
-    copy = to ? tt_vector_add(&m->elf->text, length + 1) : NULL;
-    if (!copy)
+    copy = tt_vector_text(&m->elf->text, name, length);
+    if (copy == TT_NO_PLACE)
         return -TT_ERR_MEMORY;
-    memcpy(copy, name, length);
-    *to = (struct tt_elf_function){m->elf->base + number(m, head + 12, 4) +
-                                       number(m, at + 8, 4),
-                                   kind == EXTERNAL, m->elf->text.count - length - 1};
-    return 0;
+    return tt_vector_push(&m->elf->function, &(struct tt_elf_function){
+                                                 m->elf->base + number(m, head + 12, 4) +
+                                                     number(m, at + 8, 4),
+                                                 kind == EXTERNAL, copy});
 }
 
 int tt_pe_read(struct tt_elf *e, struct tt_source *s, const char *bytes, size_t size)

@@ -50,17 +50,12 @@ static uint32_t new_map(struct tt_perfdata_spaces *s)
 static int leave_map(struct tt_perfdata_spaces *s, uint32_t i)
 {
     struct tt_perfdata_map *map = map_at(s, i);
-    uint32_t *at;
 
     if (!i || --map->users)
         return 0;
     tt_vector_fini(&map->region);
     tt_vector_init(&map->region, s->memory, sizeof(struct tt_perfdata_region));
-    at = tt_vector_add(&s->free, 1);
-    if (!at)
-        return -TT_ERR_MEMORY;
-    *at = i;
-    return 0;
+    return tt_vector_push(&s->free, &(uint32_t){i});
 }
 
 int tt_perfdata_spaces_init(struct tt_perfdata_spaces *s, const struct tt_memory *memory)

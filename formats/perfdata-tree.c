@@ -13,6 +13,7 @@
 #include "naming.h"
 #include "perfdata.h"
 #include "samples.h"
+#include "sorted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,20 +80,16 @@ uint32_t tt_perfdata_text(struct tt_perfdata_tree *t, const char *text, size_t l
 {
     int is_new;
     uint32_t *known = tt_frames_find(&t->texts, text, length, &is_new);
-    size_t *at, offset = t->chars.count;
-    char *to;
+    size_t offset = t->chars.count;
 
     if (!known)
         return TT_NONE;
     if (!is_new)
         return *known;
     *known = (uint32_t)t->text.count;
-    at = tt_vector_add(&t->text, 1);
-    to = at ? tt_vector_add(&t->chars, length + 1) : NULL;
-    if (!to)
+    if (tt_vector_push(&t->text, &offset) != 0 ||
+        tt_vector_text(&t->chars, text, length) == TT_NO_PLACE)
         return TT_NONE;
-    memcpy(to, text, length);
-    *at = offset;
     return *known;
 }
 
@@ -225,7 +222,6 @@ static uint32_t find_place(struct tt_perfdata_tree *t, uint64_t address,
                               : other_file(t, NOWHERE);
     uint64_t offset = region ? address - region->start + region->offset : 0;
     struct file *f = t->file.item;
-    struct place *p;
     uint32_t *known;
     int is_new;
 
@@ -244,10 +240,10 @@ static uint32_t find_place(struct tt_perfdata_tree *t, uint64_t address,
     if (!known || !is_new)
         return known ? *known : TT_NONE;
     *known = (uint32_t)t->place.count;
-    p = tt_vector_add(&t->place, 1);
-    if (!p)
+    if (tt_vector_push(
+            &t->place,
+            &(struct place){.file = file, .block = TT_NONE, .offset = offset}) != 0)
         return TT_NONE;
-    *p = (struct place){.file = file, .block = TT_NONE, .offset = offset};
     return (uint32_t)t->place.count - 1;
 }
 
@@ -259,16 +255,13 @@ uint32_t tt_perfdata_below(struct tt_perfdata_tree *t, uint32_t above, uint64_t 
     uint32_t place = above == TT_NONE ? TT_NONE
                                       : find_place(t, address, region, is_kernel);
     uint32_t *known;
-    struct node *n;
     int is_new;
 
     known = place == TT_NONE ? NULL : tt_pairs_get(&t->nodes, above, place, &is_new);
     if (!known || !is_new)
         return known ? *known : TT_NONE;
-    n = tt_vector_add(&t->node, 1);
-    if (!n)
+    if (tt_vector_push(&t->node, &(struct node){above, place}) != 0)
         return TT_NONE;
-    *n = (struct node){above, place};
     *known = (uint32_t)t->node.count;
     return *known;
 }
@@ -278,15 +271,12 @@ static uint32_t find_strand(struct tt_perfdata_tree *t, uint32_t pid, uint32_t t
 {
     int is_new;
     uint32_t *known = tt_pairs_get(&t->strands, (uint64_t)pid << 32 | tid, comm, &is_new);
-    struct strand *to;
 
     if (!known || !is_new)
         return known ? *known : TT_NONE;
     *known = (uint32_t)t->strand.count;
-    to = tt_vector_add(&t->strand, 1);
-    if (!to)
+    if (tt_vector_push(&t->strand, &(struct strand){pid, tid, comm}) != 0)
         return TT_NONE;
-    *to = (struct strand){pid, tid, comm};
     return (uint32_t)t->strand.count - 1;
 }
 
@@ -446,8 +436,7 @@ static int by_file(const void *a, const void *b)
 {
     const struct place *x = *(struct place *const *)a, *y = *(struct place *const *)b;
 
-    return x->file != y->file ? (x->file < y->file ? -1 : 1)
-                              : (x->offset > y->offset) - (x->offset < y->offset);
+    return TT_ORDER(x->file, y->file) ?: TT_ORDER(x->offset, y->offset);
 }
 
 static int link_all(struct tt_perfdata_tree *t)
@@ -463,8 +452,7 @@ static int link_all(struct tt_perfdata_tree *t)
         return -TT_ERR_MEMORY;
     for (size_t i = 0; i < count; i++)
         p[i] = (struct place *)t->place.item + i;
-    if (count)
-        qsort(p, count, sizeof *p, by_file);
+    tt_sort(p, count, sizeof *p, by_file);
     for (size_t i = 0; i < count; i = end) {
         for (end = i; end < count && p[end]->file == p[i]->file; end++)
             ;

@@ -15,6 +15,7 @@
 
 #include "formats.h"
 #include "perfdata.h"
+#include "sorted.h"
 #include "walker.h"
 
 enum {
@@ -45,9 +46,7 @@ static int by_time(const void *a, const void *b)
 {
     const struct waiting *x = a, *y = b;
 
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->number < y->number ? -1 : 1;
+    return TT_ORDER(x->time, y->time) ?: TT_ORDER(x->number, y->number);
 }
 
 /* Takes the waiting records up to a time, and closes the gap. */
@@ -58,8 +57,7 @@ static int take_until(struct tt_perfdata *p, uint64_t time)
     char *bytes;
     int error = 0;
 
-    if (p->waiting.count)
-        qsort(w, p->waiting.count, sizeof *w, by_time);
+    tt_vector_sort(&p->waiting, by_time);
     for (; !error && taken < p->waiting.count && w[taken].time <= time; taken++)
         error = tt_perfdata_take(
             p, &(struct tt_perfdata_record){w[taken].type, w[taken].misc,

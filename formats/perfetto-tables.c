@@ -139,12 +139,7 @@ static size_t text_of(struct tt_perfetto_tables *t, uint64_t state,
 
 static void put_key(struct tt_perfetto_tables *t, const char *text)
 {
-    size_t size = strlen(text) + 1;
-    char *to = tt_vector_add(&t->key, size);
-
-    if (to)
-        memcpy(to, text, size);
-    else
+    if (tt_vector_text(&t->key, text, strlen(text)) == TT_NO_PLACE)
         t->known.failed = 1;
 }
 
@@ -480,11 +475,11 @@ static int step(struct tt_perfetto_tables *t, uint32_t *node, uint32_t frame)
 {
     const struct tt_perfetto_frame *f = (struct tt_perfetto_frame *)t->frame.item + frame;
     const uint32_t *block = (uint32_t *)t->block.item + f->first;
-    uint32_t *at, context, *to;
+    uint32_t *at, context;
     int is_new;
 
-    if (!t->node.count && (to = tt_vector_add(&t->node, 1)) != NULL)
-        *to = TT_BUILDER_ROOT;
+    if (!t->node.count)
+        (void)tt_vector_push(&t->node, &(uint32_t){TT_BUILDER_ROOT});
     at = t->node.count ? tt_pairs_get(&t->stack, *node, frame, &is_new) : NULL;
     if (!at)
         return no_memory(t);
@@ -492,10 +487,8 @@ static int step(struct tt_perfetto_tables *t, uint32_t *node, uint32_t frame)
         context = ((uint32_t *)t->node.item)[*node];
         for (uint32_t i = 0; i < f->count && context != TT_NONE; i++)
             context = tt_builder_context(t->b, context, block[i]);
-        to = context == TT_NONE ? NULL : tt_vector_add(&t->node, 1);
-        if (!to)
+        if (context == TT_NONE || tt_vector_push(&t->node, &context) != 0)
             return no_memory(t);
-        *to = context;
         *at = (uint32_t)t->node.count - 1;
     }
     *node = *at;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "pairs.h"
+#include "sorted.h"
 
 struct text {
     const char *at;
@@ -83,9 +84,9 @@ static int take_text(struct writing *x, struct text *text)
 static int compare(const char *name, const struct text *text)
 {
     size_t length = strlen(name);
-    int order = memcmp(name, text->at, length < text->length ? length : text->length);
 
-    return order ? order : (length > text->length) - (length < text->length);
+    return memcmp(name, text->at, length < text->length ? length : text->length)
+               ?: TT_ORDER(length, text->length);
 }
 
 /* Returns the block of a centre, which has only a name and a module; 0: there is none. */
@@ -115,27 +116,25 @@ static int take_names(struct writing *x, uint64_t modules, uint64_t centres,
                       struct tt_vector *block)
 {
     for (uint64_t i = 0; i < modules; i++) {
-        struct text text, *to;
-        if (!take_text(x, &text) || !(to = tt_vector_add(&x->module, 1)))
+        struct text text;
+        if (!take_text(x, &text) || tt_vector_push(&x->module, &text) != 0)
             return 0;
-        *to = text;
     }
     for (uint64_t i = 0; i < centres; i++) {
         uint64_t module;
-        struct centre c, *to;
-        uint32_t *b;
+        struct centre c;
+        uint32_t b;
         if (!take_number(x, &module) || !module || module > modules ||
             !take_text(x, &c.name))
             return 0;
         c.module = (uint32_t)module;
-        if (!(to = tt_vector_add(&x->centre, 1)) || !(b = tt_vector_add(block, 1)))
+        b = find_block(x->p, &c.name, &((struct text *)x->module.item)[module - 1]);
+        if (tt_vector_push(&x->centre, &c) != 0 || tt_vector_push(block, &b) != 0)
             return 0;
-        *to = c;
-        *b = find_block(x->p, &c.name, &((struct text *)x->module.item)[module - 1]);
-        if (*b && x->centre_of[*b])
+        if (b && x->centre_of[b])
             return 0; /* two centres with one name */
-        if (*b)
-            x->centre_of[*b] = (uint32_t)(i + 1);
+        if (b)
+            x->centre_of[b] = (uint32_t)(i + 1);
     }
     return 1;
 }
@@ -163,7 +162,7 @@ static int take_entry(struct writing *x, const struct tt_vector *block,
                       const struct tt_pairs *pairs, char *seen, struct tt_vector *path)
 {
     struct open *open = path->item;
-    uint32_t parent = 0, *to;
+    uint32_t parent = 0;
     const uint32_t *context;
     uint64_t centre, children;
 
@@ -177,10 +176,9 @@ static int take_entry(struct writing *x, const struct tt_vector *block,
     context = tt_pairs_find(pairs, parent, ((const uint32_t *)block->item)[centre - 1]);
     if (!context || seen[*context]++ || has_elsewhere(x, *context))
         return 0;
-    if (!(to = tt_vector_add(&x->order, 1)) || !(open = tt_vector_add(path, 1)))
+    if (tt_vector_push(&x->order, context) != 0 ||
+        tt_vector_push(path, &(struct open){*context, children}) != 0)
         return 0;
-    *to = *context;
-    *open = (struct open){*context, children};
     for (open = path->item; path->count && !open[path->count - 1].left;)
         path->count--;
     return 1;
@@ -235,25 +233,14 @@ static int take_order(struct writing *x)
 
 static uint32_t add_module(struct writing *x, const char *name)
 {
-    struct text *to = tt_vector_add(&x->module, 1);
-
-    if (!to) {
-        x->failed = 1;
-        return 0;
-    }
-    *to = (struct text){name, strlen(name)};
+    x->failed |= tt_vector_push(&x->module, &(struct text){name, strlen(name)}) != 0;
     return (uint32_t)x->module.count;
 }
 
 static uint32_t add_centre(struct writing *x, uint32_t module, const char *name)
 {
-    struct centre *to = tt_vector_add(&x->centre, 1);
-
-    if (!to) {
-        x->failed = 1;
-        return 0;
-    }
-    *to = (struct centre){module, {name, strlen(name)}};
+    x->failed |= tt_vector_push(&x->centre,
+                                &(struct centre){module, {name, strlen(name)}}) != 0;
     return (uint32_t)x->centre.count;
 }
 

@@ -298,9 +298,8 @@ static int read_entry(struct pgcl *x)
     error = error ? error : add_figures(x, context, &e);
     if (error)
         return error;
-    if (!(open = tt_vector_add(&x->open, 1)))
+    if (tt_vector_push(&x->open, &(struct open){context, e.children}) != 0)
         return tt_source_no_memory(x->s);
-    *open = (struct open){context, e.children};
     for (open = x->open.item; x->open.count && !open[x->open.count - 1].left;)
         x->open.count--;
     return 0;

@@ -121,20 +121,17 @@ static int is_sound(struct tt_wire m)
 
 static int note_text(struct pprof *p, const struct tt_wire_field *f)
 {
-    struct text *t = tt_vector_add(&p->text, 1);
-
-    if (!t)
-        return no_memory(p);
-    *t = (struct text){(const char *)f->inside.at,
-                       (size_t)(f->inside.end - f->inside.at)};
-    return 0;
+    return tt_vector_push(&p->text,
+                          &(struct text){(const char *)f->inside.at,
+                                         (size_t)(f->inside.end - f->inside.at)}) != 0
+               ? no_memory(p)
+               : 0;
 }
 
 static int note_place(struct pprof *p, struct tt_pairs *ids, struct tt_vector *places,
                       const struct tt_wire_field *f, const char *what)
 {
     uint64_t id = number_in(f->inside, 1);
-    struct tt_wire *m;
     uint32_t *index;
     int is_new;
 
@@ -143,14 +140,12 @@ static int note_place(struct pprof *p, struct tt_pairs *ids, struct tt_vector *p
     if (!id)
         return damaged(p, &f->inside, "an id is 0");
     index = tt_pairs_get(ids, id, 0, &is_new);
-    m = index && is_new ? tt_vector_add(places, 1) : NULL;
     if (index && !is_new)
         return damaged(p, &f->inside,
                        "this id is there twice: raw profiles cannot be read one behind "
                        "the other");
-    if (!m)
+    if (!index || tt_vector_push(places, &f->inside) != 0)
         return no_memory(p);
-    *m = f->inside;
     *index = (uint32_t)places->count - 1;
     return 0;
 }
@@ -380,13 +375,10 @@ static int find_block(struct pprof *p, const struct tt_wire *where, uint64_t fun
 static int add_frame(struct pprof *p, const struct tt_wire *where, uint64_t function,
                      uint64_t mapping, uint64_t address)
 {
-    uint32_t *frame = tt_vector_add(&p->frame, 1), block;
-    int error = frame ? find_block(p, where, function, mapping, address, &block)
-                      : no_memory(p);
+    uint32_t block;
+    int error = find_block(p, where, function, mapping, address, &block);
 
-    if (!error)
-        *frame = block;
-    return error;
+    return !error && tt_vector_push(&p->frame, &block) != 0 ? no_memory(p) : error;
 }
 
 /* Reads a location into its frames. */
@@ -430,22 +422,17 @@ static int read_locations(struct pprof *p)
 /* Adds the numbers of a field, packed or one by one. */
 static int add_numbers(struct pprof *p, struct tt_wire_field *f, struct tt_vector *to)
 {
-    uint64_t value, *at;
+    uint64_t value;
 
-    if (f->wire == TT_WIRE_VARINT) {
-        if (!(at = tt_vector_add(to, 1)))
-            return no_memory(p);
-        *at = f->value;
-        return 0;
-    }
+    if (f->wire == TT_WIRE_VARINT)
+        return tt_vector_push(to, &f->value) != 0 ? no_memory(p) : 0;
     if (f->wire != TT_WIRE_BYTES)
         return damaged(p, &f->inside, "a field of a sample is of the wrong kind");
     while (f->inside.at < f->inside.end) {
         if (!tt_wire_varint(&f->inside, &value))
             return damaged(p, &f->inside, "a number of a sample is damaged");
-        if (!(at = tt_vector_add(to, 1)))
+        if (tt_vector_push(to, &value) != 0)
             return no_memory(p);
-        *at = value;
     }
     return 0;
 }
@@ -456,7 +443,6 @@ static int open_location(struct pprof *p, const struct tt_wire *where, uint64_t 
     const uint32_t *index = tt_pairs_find(&p->locations, id, 0);
     const struct location *l = p->location.item;
     const uint32_t *frame = p->frame.item;
-    struct open *o;
 
     if (!index)
         return tt_source_fail_at(p->s, (uint64_t)(where->at - p->bytes),
@@ -465,11 +451,10 @@ static int open_location(struct pprof *p, const struct tt_wire *where, uint64_t 
     l += *index;
     for (uint32_t i = l->count; i--;)
         *context = tt_builder_context(p->b, *context, frame[l->first + i]);
-    o = tt_vector_add(&p->open, 1);
-    if (!o || *context == TT_NONE)
-        return no_memory(p);
-    *o = (struct open){id, *context};
-    return 0;
+    return *context == TT_NONE ||
+                   tt_vector_push(&p->open, &(struct open){id, *context}) != 0
+               ? no_memory(p)
+               : 0;
 }
 
 /* Finds the context of a sample; reuses the part that it shares with the sample before,

@@ -102,12 +102,7 @@ void tt_source_forgive(struct tt_source *); /* there was no error */
 static inline int tt_source_append(struct tt_source *s, struct tt_vector *v,
                                    const void *item)
 {
-    void *to = tt_vector_add(v, 1);
-
-    if (!to)
-        return tt_source_no_memory(s);
-    memcpy(to, item, v->size);
-    return 0;
+    return tt_vector_push_sized(v, item, v->size) != 0 ? tt_source_no_memory(s) : 0;
 }
 
 /* Reads a number of that many bytes, the least first. */

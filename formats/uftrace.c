@@ -18,6 +18,7 @@
 #include "maps.h"
 #include "naming.h"
 #include "pairs.h"
+#include "sorted.h"
 
 enum { ENTRY, EXIT, LOST, EVENT, MAGIC = 5, HEAD = 40, ESTIMATE_RETURN = 1 << 11 };
 
@@ -68,9 +69,9 @@ static void pass_on(struct uftrace *u, const struct tt_source *in, int error)
 /* "0000000000001136 [0010] T main" */
 static int take_symbol(struct file *f, const char *line)
 {
-    struct symbol *s;
-    char *end, *copy, *size;
+    char *end, *size;
     uint64_t address = strtoull(line, &end, 16);
+    size_t name;
 
     if (end == line || *end != ' ')
         return 0;
@@ -81,20 +82,17 @@ static int take_symbol(struct file *f, const char *line)
     }
     if (!*end || end[1] != ' ' || !end[2])
         return 0;
-    s = tt_vector_add(&f->symbol, 1);
-    copy = s ? tt_vector_add(&f->text, strlen(end + 2) + 1) : NULL;
-    if (!copy)
-        return -TT_ERR_MEMORY;
-    memcpy(copy, end + 2, strlen(end + 2));
-    *s = (struct symbol){address, f->text.count - strlen(end + 2) - 1};
-    return 0;
+    name = tt_vector_text(&f->text, end + 2, strlen(end + 2));
+    return name == TT_NO_PLACE
+               ? -TT_ERR_MEMORY
+               : tt_vector_push(&f->symbol, &(struct symbol){address, name});
 }
 
 static int by_address(const void *a, const void *b)
 {
     const struct symbol *x = a, *y = b;
 
-    return x->address < y->address ? -1 : x->address > y->address;
+    return TT_ORDER(x->address, y->address);
 }
 
 static int read_symbols(struct uftrace *u, struct file *f)
@@ -114,8 +112,7 @@ static int read_symbols(struct uftrace *u, struct file *f)
         error = *line == '#' ? 0 : take_symbol(f, line);
     pass_on(u, in, error);
     tt_source_close(in);
-    if (f->symbol.count)
-        qsort(f->symbol.item, f->symbol.count, sizeof(struct symbol), by_address);
+    tt_vector_sort(&f->symbol, by_address);
     return error;
 }
 
@@ -143,16 +140,9 @@ static struct file *find_file(struct uftrace *u, const char *path)
 static const char *symbol_at(const struct file *f, uint64_t offset)
 {
     const struct symbol *s = f->symbol.item;
-    size_t low = 0, high = f->symbol.count;
+    size_t up_to = tt_count_up_to(s, sizeof *s, f->symbol.count, offset);
 
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        if (s[mid].address <= offset)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low ? (const char *)f->text.item + s[low - 1].name : NULL;
+    return up_to ? (const char *)f->text.item + s[up_to - 1].name : NULL;
 }
 
 /* The runtime's block of an address; TT_NONE: an error, noted. */

@@ -50,16 +50,11 @@ static void open_level(struct file *f, uint32_t parent)
 
 static void keep_text(struct file *f, size_t *at, int *is_there)
 {
-    char *to;
-
     if (!tt_json_string(&f->json))
         return;
-    *at = f->text.count;
-    *is_there = 1;
-    to = tt_vector_add(&f->text, f->json.length + 1);
-    if (to)
-        memcpy(to, f->json.text, f->json.length);
-    else
+    *at = tt_vector_text(&f->text, f->json.text, f->json.length);
+    *is_there = *at != TT_NO_PLACE;
+    if (!*is_there)
         tt_source_no_memory(f->s);
 }
 

@@ -345,7 +345,7 @@ static uint32_t unknown_callers(struct tt_v8 *v)
 static uint32_t context_of(struct tt_v8 *v, uint32_t at, struct tt_vector *path)
 {
     struct node *n = v->node.item;
-    uint32_t context = TT_BUILDER_ROOT, *to;
+    uint32_t context = TT_BUILDER_ROOT;
 
     for (path->count = 0; n[at].context == TT_NONE; at = n[at].parent - 1) {
         look_up_shared(v, at);
@@ -356,9 +356,8 @@ static uint32_t context_of(struct tt_v8 *v, uint32_t at, struct tt_vector *path)
         if (path->count > v->node.count)
             return (void)tt_source_fail(v->s, "nodes of samples are their own parents"),
                    TT_NONE;
-        if (!(to = tt_vector_add(path, 1)))
+        if (tt_vector_push(path, &(uint32_t){at}) != 0)
             return (void)tt_source_no_memory(v->s), TT_NONE;
-        *to = at;
         if (!n[at].parent)
             break;
     }

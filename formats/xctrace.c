@@ -315,7 +315,7 @@ static int deliver(struct xctrace *x, const struct element *e, size_t known)
 
 static int end_element(struct xctrace *x)
 {
-    struct element *open = x->open.item, e = open[x->open.count - 1], *known;
+    struct element *open = x->open.item, e = open[x->open.count - 1];
     uint32_t *at;
     int is_new, error = e.kind == FRAME       ? make_frame(x, &e)
                         : e.kind == BACKTRACE ? make_backtrace(x, &e)
@@ -325,10 +325,8 @@ static int end_element(struct xctrace *x)
     x->open.count--;
     if (error || e.kind == OTHER || e.kind == ROW)
         return error;
-    known = tt_vector_add(&x->known, 1);
-    if (!known)
+    if (tt_vector_push(&x->known, &e) != 0)
         return tt_source_no_memory(x->s);
-    *known = e;
     if (e.id) {
         at = tt_pairs_get(&x->ids, e.id, 0, &is_new);
         if (!at)
@@ -456,8 +454,7 @@ static int begin_element(struct xctrace *x)
     size_t length = name_length(x, x->at);
     struct element e = {.kind = kind_of(x->bytes + x->at, length),
                         .what = TT_NONE,
-                        .first = x->frame.count},
-                   *open;
+                        .first = x->frame.count};
     uint64_t ref = 0;
     int error, is_empty;
 
@@ -472,10 +469,8 @@ static int begin_element(struct xctrace *x)
     if (ref)
         return is_empty ? refer(x, e.kind, ref) : wrong(x, "a reference has a content");
     error = is_empty ? 0 : take_content(x, &e);
-    open = error ? NULL : tt_vector_add(&x->open, 1);
-    if (!open)
+    if (error || tt_vector_push(&x->open, &e) != 0)
         return error ? error : tt_source_no_memory(x->s);
-    *open = e;
     return is_empty ? end_element(x) : 0;
 }
 
