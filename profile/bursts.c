@@ -34,6 +34,7 @@
 #include <string.h>
 
 #include "assertion.h"
+#include "sorted.h"
 #include "view.h"
 
 enum {
@@ -105,13 +106,8 @@ static int by_count(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
 
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    if (x->set != y->set)
-        return x->set > y->set ? -1 : 1;
-    if (x->self != y->self)
-        return x->self > y->self ? -1 : 1;
-    return (x->block > y->block) - (x->block < y->block);
+    return TT_ORDER(y->count, x->count) ?: TT_ORDER(y->set, x->set)
+           ?: TT_ORDER(y->self, x->self) ?: TT_ORDER(x->block, y->block);
 }
 
 static uint64_t mix_number(uint64_t x)
@@ -488,7 +484,7 @@ static int by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
 
-    return (x > y) - (x < y);
+    return TT_ORDER(x, y);
 }
 
 static void find_threshold(struct tt_bursts *v)

@@ -14,6 +14,7 @@
 #include "identity.h"
 #include "range.h"
 #include "side.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "view-order.h"
 #include "view.h"
@@ -95,11 +96,7 @@ struct diff {
 
 static int add_pair(struct diff *d, uint32_t a, uint32_t b, uint32_t depth)
 {
-    struct pair *p = tt_vector_add(&d->pair, 1);
-
-    if (p)
-        *p = (struct pair){a, b, depth, 0};
-    return p ? 0 : -TT_ERR_MEMORY;
+    return tt_vector_push(&d->pair, &(struct pair){a, b, depth, 0});
 }
 
 static int match_blocks(struct diff *d)
@@ -342,9 +339,8 @@ static int by_change(const void *x, const void *y)
 {
     const struct pair *a = x, *b = y;
 
-    if (fabs(a->change) != fabs(b->change))
-        return fabs(a->change) > fabs(b->change) ? -1 : 1;
-    return a->a != b->a ? (a->a > b->a ? 1 : -1) : (a->b > b->b) - (a->b < b->b);
+    return TT_ORDER(fabs(b->change), fabs(a->change)) ?: TT_ORDER(a->a, b->a)
+           ?: TT_ORDER(a->b, b->b);
 }
 
 static int is_empty(const struct diff *d, const struct pair *p)
@@ -563,8 +559,8 @@ static void sort_pairs(struct diff *d)
                            : shown(&d->b, d->b.self, p[i].b);
         p[i].change = b - a;
     }
-    if (!d->a.by_context && d->pair.count)
-        qsort(p, d->pair.count, sizeof *p, by_change);
+    if (!d->a.by_context)
+        tt_vector_sort(&d->pair, by_change);
 }
 
 static int match(struct diff *d, struct tt_query *q, const char *metric)

@@ -10,6 +10,7 @@
 #include "edges.h"
 #include "index.h"
 #include "metric-view.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "view.h"
 
@@ -185,9 +186,7 @@ static int compare_edges(const void *a, const void *b)
 {
     const struct tt_edge *x = a, *y = b;
 
-    if (x->caller != y->caller)
-        return x->caller < y->caller ? -1 : 1;
-    return (x->callee > y->callee) - (x->callee < y->callee);
+    return TT_ORDER(x->caller, y->caller) ?: TT_ORDER(x->callee, y->callee);
 }
 
 static int find(struct finding *f)
@@ -201,8 +200,8 @@ static int find(struct finding *f)
         error = add_tree(f);
     if (!error)
         error = add_arcs(f);
-    if (!error && f->edges->count)
-        qsort(f->edges->item, f->edges->count, f->edges->size, compare_edges);
+    if (!error)
+        tt_vector_sort(f->edges, compare_edges);
     tt_index_fini(&f->index, l->memory);
     tt_vector_fini(&f->arrivals);
     return error;

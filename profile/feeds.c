@@ -73,10 +73,8 @@ static int find_kinds(struct tt_feeds *f, const unsigned char *of_block,
         while (stack->count && top[stack->count - 1].end <= c)
             stack->count--;
         if (kind != FOR_MESSAGE) {
-            top = tt_vector_add(stack, 1);
-            if (!top)
+            if (tt_vector_push(stack, &(struct within){tt_end_of(p, c), kind}) != 0)
                 return -TT_ERR_MEMORY;
-            *top = (struct within){tt_end_of(p, c), kind};
         }
         top = stack->item;
         f->kind[c] = (unsigned char)(stack->count ? top[stack->count - 1].kind

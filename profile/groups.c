@@ -17,6 +17,7 @@
 #include "finish.h"
 #include "groups.h"
 #include "query.h"
+#include "sorted.h"
 
 const char *const tt_group_words[] = {"process", "program", "cgroup", "container",
                                       "unit",    "user",    NULL};
@@ -147,9 +148,8 @@ struct named {
 static int by_name(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
 
-    return order ? order : (x->strand > y->strand) - (x->strand < y->strand);
+    return strcmp(x->name, y->name) ?: TT_ORDER(x->strand, y->strand);
 }
 
 /* NULL: no memory. */

@@ -105,7 +105,7 @@ static uint64_t start_of(const struct laying *a, const struct tt_sample_row *s)
 static int add_stretch(const struct laying *a, uint64_t from, uint64_t to,
                        const struct tt_sample_row *s)
 {
-    struct tt_stretch *x, *last = a->l->stretch.item;
+    struct tt_stretch *last = a->l->stretch.item;
     const size_t count = a->l->stretch.count;
 
     if (from >= to)
@@ -115,11 +115,8 @@ static int add_stretch(const struct laying *a, uint64_t from, uint64_t to,
         last->to = to; /* of a wait, each round has a sample */
         return 0;
     }
-    x = tt_vector_add(&a->l->stretch, 1);
-    if (!x)
-        return -TT_ERR_MEMORY;
-    *x = (struct tt_stretch){from, to, s->context, wait_at(a, s)};
-    return 0;
+    return tt_vector_push(&a->l->stretch,
+                          &(struct tt_stretch){from, to, s->context, wait_at(a, s)});
 }
 
 /* Each sample has its own length. */

@@ -22,7 +22,7 @@ static int compare_arc_calls(const void *a, const void *b)
 {
     const struct tt_arc_calls *x = a, *y = b;
 
-    return (x->context > y->context) - (x->context < y->context);
+    return TT_ORDER(x->context, y->context);
 }
 
 /* Collects the arcs that were dropped, or those that were not, in order. */
@@ -35,10 +35,9 @@ static int find_arcs(const struct tt_profile *p, struct tt_vector *v, int droppe
         const struct tt_arc_row *a = &p->arc[i];
         if (tt_arc_is_dropped(p, a) != dropped || !a->calls || a->to >= p->contexts)
             continue;
-        d = tt_vector_add(v, 1);
-        if (!d)
+        if (tt_vector_push(v, &(struct tt_arc_calls){dropped ? a->from : a->to, a->block,
+                                                     a->calls}) != 0)
             return -TT_ERR_MEMORY;
-        *d = (struct tt_arc_calls){dropped ? a->from : a->to, a->block, a->calls};
     }
     if (!v->count)
         return 0;

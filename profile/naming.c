@@ -11,6 +11,7 @@
 
 #include "building.h"
 #include "naming.h"
+#include "sorted.h"
 #include "trails.h"
 
 enum { MOST_FRAMES = 256 };
@@ -24,13 +25,10 @@ static int by_place(const void *a, const void *b)
 {
     const struct named *m = a, *n = b;
     const struct tt_block_row *x = &m->p->block[m->block], *y = &n->p->block[n->block];
-    int order = strcmp(m->p->strings + x->module, m->p->strings + y->module);
 
-    if (!order)
-        order = strcmp(m->p->strings + x->file, m->p->strings + y->file);
-    if (!order)
-        order = (x->offset > y->offset) - (x->offset < y->offset);
-    return order ? order : (m->block > n->block) - (m->block < n->block);
+    return strcmp(m->p->strings + x->module, n->p->strings + y->module)
+           ?: strcmp(m->p->strings + x->file, n->p->strings + y->file)
+           ?: TT_ORDER(x->offset, y->offset) ?: TT_ORDER(m->block, n->block);
 }
 
 uint32_t *tt_blocks_by_place(const struct tt_profile *p, const struct tt_memory *m)
@@ -174,16 +172,12 @@ int tt_chains_slow(const struct tt_chains *c, const struct tt_slow_figure *figur
         uint32_t block = figure[i].block, end = c->first[block + 1],
                  parent = figure[i].parent ? last[figure[i].parent - 1] : 0;
         for (uint32_t j = c->first[block]; !error && j < end; j++) {
-            struct tt_slow_figure *f = tt_vector_add(named, 1);
-            if (!f) {
-                error = -TT_ERR_MEMORY;
-                break;
-            }
-            *f = (struct tt_slow_figure){.block = link[j],
-                                         .parent = parent,
-                                         .calls = j == c->first[block] ? figure[i].calls
-                                                                       : 0,
-                                         .self = j + 1 == end ? figure[i].self : 0};
+            struct tt_slow_figure f = {.block = link[j],
+                                       .parent = parent,
+                                       .calls = j == c->first[block] ? figure[i].calls
+                                                                     : 0,
+                                       .self = j + 1 == end ? figure[i].self : 0};
+            error = tt_vector_push(named, &f);
             parent = (uint32_t)named->count;
         }
         last[i] = parent;

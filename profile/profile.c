@@ -599,22 +599,13 @@ int tt_block_compare(const struct tt_profile *p, uint32_t block,
                      const struct tt_profile *q, uint32_t other)
 {
     const struct tt_block_row *a = &p->block[block], *b = &q->block[other];
-    int order = strcmp(p->strings + a->name, q->strings + b->name);
 
-    if (!order)
-        order = strcmp(p->strings + a->module, q->strings + b->module);
-    if (!order)
-        order = strcmp(p->strings + a->file, q->strings + b->file);
-#define THEN_BY(field)                                                                   \
-    if (!order)                                                                          \
-    order = (a->field > b->field) - (a->field < b->field)
-    THEN_BY(line);
-    THEN_BY(column);
-    THEN_BY(offset);
-    THEN_BY(length);
-    THEN_BY(kind);
-#undef THEN_BY
-    return order;
+    return strcmp(p->strings + a->name, q->strings + b->name)
+           ?: strcmp(p->strings + a->module, q->strings + b->module)
+           ?: strcmp(p->strings + a->file, q->strings + b->file)
+           ?: TT_ORDER(a->line, b->line) ?: TT_ORDER(a->column, b->column)
+           ?: TT_ORDER(a->offset, b->offset) ?: TT_ORDER(a->length, b->length)
+           ?: TT_ORDER(a->kind, b->kind);
 }
 
 const char *tt_kind_word(uint32_t i)

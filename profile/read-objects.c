@@ -8,6 +8,7 @@
  * are counted as freed. */
 #include "read-objects.h"
 #include "figures.h"
+#include "sorted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,11 +164,8 @@ static int compare_states(const void *a, const void *b)
 {
     const struct state *x = a, *y = b;
 
-    if (x->type != y->type)
-        return x->type < y->type ? -1 : 1;
-    if (x->generation != y->generation)
-        return x->generation < y->generation ? -1 : 1;
-    return (x->context > y->context) - (x->context < y->context);
+    return TT_ORDER(x->type, y->type) ?: TT_ORDER(x->generation, y->generation)
+           ?: TT_ORDER(x->context, y->context);
 }
 
 static void sum_figures(struct figures *to, const struct figures *from)
@@ -181,8 +179,7 @@ static size_t sum_states(struct state *s, size_t count)
 {
     size_t kept = 0;
 
-    if (count)
-        qsort(s, count, sizeof *s, compare_states);
+    tt_sort(s, count, sizeof *s, compare_states);
     for (size_t i = 0; i < count; i++) {
         if (!kept || compare_states(&s[kept - 1], &s[i]) != 0) {
             s[kept++] = s[i];

@@ -6,6 +6,7 @@
  * amounts. */
 #include "read-series.h"
 #include "figures.h"
+#include "sorted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,7 +209,7 @@ static int by_time(const void *a, const void *b)
 {
     const struct tt_marked_maximum *x = a, *y = b;
 
-    return (x->time > y->time) - (x->time < y->time);
+    return TT_ORDER(x->time, y->time);
 }
 
 /* Returns the least amount between two times. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "assertion.h"
+#include "sorted.h"
 
 enum { IS_FED = 1, IS_MADE = 2, IS_ANY_OPEN = 4 }; /* flags */
 
@@ -30,9 +31,7 @@ static int by_time(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
 
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return x->by - y->by;
+    return TT_ORDER(x->time, y->time) ?: x->by - y->by;
 }
 
 static const struct tt_stretch *stretch(const struct tt_rerun *r, uint32_t i)
@@ -51,8 +50,7 @@ static size_t list_changes(const struct tt_rerun *r, struct change *c)
         c[count++] = (struct change){s->from, i, 1};
         c[count++] = (struct change){s->to, i, -1};
     }
-    if (count)
-        qsort(c, count, sizeof *c, by_time);
+    tt_sort(c, count, sizeof *c, by_time);
     return count;
 }
 

@@ -214,16 +214,11 @@ static void thin_samples(struct tt_builder *b)
 
 void tt_samples_add(struct tt_builder *b, const struct tt_sample_row *row)
 {
-    struct tt_sample_row *s;
-
     if (b->failed || row->context == TT_NONE)
         return;
     if (b->sample.count >= ROOM)
         thin_samples(b);
-    s = tt_vector_add(&b->sample, 1);
-    if (s)
-        *s = *row;
-    else
+    if (tt_vector_push(&b->sample, row) != 0)
         b->failed = 1;
 }
 

@@ -171,15 +171,12 @@ static int add_shown(struct choosing *c, uint32_t place, uint32_t depth)
 {
     enum { SPARE = 4096 };
     const size_t limit = c->rule->limit;
-    struct tt_shown *s;
+    struct tt_shown s;
 
     if (limit != TT_NONE && c->shown->count >= 2 * limit + SPARE)
         thin_out(c);
-    s = tt_vector_add(c->shown, 1);
-    if (!s)
-        return -TT_ERR_MEMORY;
-    *s = look_at(&c->source, place, depth);
-    return 0;
+    s = look_at(&c->source, place, depth);
+    return tt_vector_push(c->shown, &s);
 }
 
 static int is_wanted(const struct choosing *c, uint32_t place)

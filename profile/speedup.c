@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "sorted.h"
 #include "view.h"
 
 #define LONGEST 0x1p60 /* ns that are near: so sums of a few fit 64 bits */
@@ -125,9 +126,7 @@ static int by_begin(const void *a, const void *b)
 {
     const struct tt_speedup_begin *x = a, *y = b;
 
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return (x->stretch > y->stretch) - (x->stretch < y->stretch);
+    return TT_ORDER(x->from, y->from) ?: TT_ORDER(x->stretch, y->stretch);
 }
 
 static int sort_stretches(struct tt_speedup *v)
@@ -146,8 +145,7 @@ static int sort_stretches(struct tt_speedup *v)
             v->begin = s->from < v->begin ? s->from : v->begin;
             v->end = s->to > v->end ? s->to : v->end;
         }
-    if (count)
-        qsort(b, count, sizeof *b, by_begin);
+    tt_sort(b, count, sizeof *b, by_begin);
     for (size_t k = 0; k < count; k++)
         v->in_order[k] = b[k].stretch;
     tt_memory_put(v->lanes->memory, b);
@@ -191,7 +189,7 @@ static int by_time(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
 
-    return (x->time > y->time) - (x->time < y->time);
+    return TT_ORDER(x->time, y->time);
 }
 
 /* The time in which only the code ran, and in which some thread ran it. */
@@ -199,8 +197,7 @@ static void sum_changes(struct tt_speedup *v, struct change *c, size_t count)
 {
     int faster = 0, other = 0;
 
-    if (count)
-        qsort(c, count, sizeof *c, by_time);
+    tt_sort(c, count, sizeof *c, by_time);
     for (size_t i = 0; i + 1 < count; i++) {
         const double length = (double)(c[i + 1].time - c[i].time);
         faster += c[i].faster;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sorted.h"
+
 uint64_t tt_whole(double x)
 {
     if (x + 0.5 >= (double)UINT64_MAX)
@@ -77,7 +79,7 @@ static int by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
 
-    return (x > y) - (x < y);
+    return TT_ORDER(x, y);
 }
 
 static double median_of(double *x, size_t n)

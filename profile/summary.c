@@ -10,6 +10,7 @@
 
 #include "building.h"
 #include "filled.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "sum.h"
 #include "summary.h"
@@ -155,9 +156,7 @@ static int by_strand_and_row(const void *a, const void *b)
 {
     const struct tt_times_row *x = a, *y = b;
 
-    if (x->strand != y->strand)
-        return x->strand < y->strand ? -1 : 1;
-    return (x->row > y->row) - (x->row < y->row);
+    return TT_ORDER(x->strand, y->strand) ?: TT_ORDER(x->row, y->row);
 }
 
 static int are_in_order(const struct tt_times_row *t, size_t count)
@@ -190,7 +189,7 @@ static int by_row(const void *a, const void *b)
 {
     const struct tt_times_row *x = a, *y = b;
 
-    return (x->row > y->row) - (x->row < y->row);
+    return TT_ORDER(x->row, y->row);
 }
 
 /* Of all strands together. */
@@ -200,8 +199,7 @@ static void sum_times(struct tt_builder *b)
     struct tt_times_row *t = b->times.item;
     size_t kept = 0;
 
-    if (b->times.count)
-        qsort(t, b->times.count, sizeof *t, by_row);
+    tt_vector_sort(&b->times, by_row);
     for (size_t i = 0; i < b->times.count; i++) {
         if (!kept || t[kept - 1].row != t[i].row)
             t[kept++] = t[i];
@@ -216,9 +214,7 @@ static int by_bin(const void *a, const void *b)
 {
     const struct tt_bin_row *x = a, *y = b;
 
-    if (x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    return (x->bin > y->bin) - (x->bin < y->bin);
+    return TT_ORDER(x->row, y->row) ?: TT_ORDER(x->bin, y->bin);
 }
 
 static void sum_bins(struct tt_builder *b)
@@ -226,8 +222,7 @@ static void sum_bins(struct tt_builder *b)
     struct tt_bin_row *r = b->bin.item;
     size_t kept = 0;
 
-    if (b->bin.count)
-        qsort(r, b->bin.count, sizeof *r, by_bin);
+    tt_vector_sort(&b->bin, by_bin);
     for (size_t i = 0; i < b->bin.count; i++) {
         if (kept && by_bin(&r[kept - 1], &r[i]) == 0)
             r[kept - 1].count += r[i].count;
@@ -241,13 +236,8 @@ static int by_length(const void *a, const void *b)
 {
     const struct tt_activation_row *x = a, *y = b;
 
-    if (x->row != y->row)
-        return x->row < y->row ? -1 : 1;
-    if (x->slow != y->slow)
-        return x->slow < y->slow ? -1 : 1;
-    if (x->duration != y->duration)
-        return x->duration > y->duration ? -1 : 1;
-    return (x->start > y->start) - (x->start < y->start);
+    return TT_ORDER(x->row, y->row) ?: TT_ORDER(x->slow, y->slow)
+           ?: TT_ORDER(y->duration, x->duration) ?: TT_ORDER(x->start, y->start);
 }
 
 /* Keeps the longest activations of each edge. */
@@ -257,8 +247,7 @@ static void keep_longest(struct tt_builder *b)
     struct tt_activation_row *a = b->activation.item;
     size_t kept = 0, same = 0;
 
-    if (b->activation.count)
-        qsort(a, b->activation.count, sizeof *a, by_length);
+    tt_vector_sort(&b->activation, by_length);
     for (size_t i = 0; i < b->activation.count; i++) {
         int begins = !kept || a[kept - 1].row != a[i].row ||
                      a[kept - 1].slow != a[i].slow;

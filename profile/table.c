@@ -4,6 +4,7 @@
 
 #include "assertion.h"
 #include "format.h"
+#include "sorted.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -51,13 +52,9 @@ void tt_table_fini(struct tt_table *t)
 void tt_table_column(struct tt_table *t, const char *key, const char *title,
                      const char *unit, enum tt_column_type type, uint32_t flags)
 {
-    struct tt_column *c = NULL;
-
-    if (!t->row.count && t->column.count < TT_TABLE_COLUMNS)
-        c = tt_vector_add(&t->column, 1);
-    if (c)
-        *c = (struct tt_column){key, title, unit, type, flags};
-    else
+    if (t->row.count || t->column.count >= TT_TABLE_COLUMNS ||
+        tt_vector_push(&t->column, &(struct tt_column){key, title, unit, type, flags}) !=
+            0)
         t->failed = 1;
 }
 
@@ -65,13 +62,10 @@ void tt_table_row(struct tt_table *t, enum tt_row_role role, uint32_t depth,
                   uint32_t group)
 {
     size_t first = t->value.count;
-    struct tt_row *r = NULL;
 
-    if (!t->failed && tt_vector_add(&t->value, t->column.count))
-        r = tt_vector_add(&t->row, 1);
-    if (r)
-        *r = (struct tt_row){role, depth, group, 0, ~0ull, first};
-    else
+    if (t->failed || !tt_vector_add(&t->value, t->column.count) ||
+        tt_vector_push(&t->row, &(struct tt_row){role, depth, group, 0, ~0ull, first}) !=
+            0)
         t->failed = 1;
 }
 
@@ -211,12 +205,7 @@ static void keep_arguments(struct tt_table *t, const char *format, va_list *list
         at++;
         if (*at != '%') {
             const struct tt_argument a = next_argument(t, at, list);
-            struct tt_argument *kept = NULL;
-            if (*at != '-')
-                kept = tt_vector_add(&t->argument, 1);
-            if (kept)
-                *kept = a;
-            else if (*at != '-')
+            if (*at != '-' && tt_vector_push(&t->argument, &a) != 0)
                 t->failed = 1;
         }
         at++;
@@ -227,7 +216,7 @@ void tt_table_note(struct tt_table *t, const char *kind, const char *format, ...
 {
     const size_t first = t->argument.count;
     const char *text;
-    struct tt_note *note;
+    struct tt_note note;
     va_list list;
 
     va_start(list, format);
@@ -236,10 +225,8 @@ void tt_table_note(struct tt_table *t, const char *kind, const char *format, ...
     va_start(list, format);
     keep_arguments(t, format, &list);
     va_end(list);
-    note = t->failed ? NULL : tt_vector_add(&t->note, 1);
-    if (note)
-        *note = (struct tt_note){kind, text, first, t->argument.count - first};
-    else
+    note = (struct tt_note){kind, text, first, t->argument.count - first};
+    if (t->failed || tt_vector_push(&t->note, &note) != 0)
         t->failed = 1;
 }
 
@@ -292,15 +279,14 @@ static int compare_values(const struct bundle *a, const struct bundle *b)
     case TT_COLUMN_TEXT:
         return strcmp(a->value->text, b->value->text);
     case TT_COLUMN_AMOUNT:
-        return (a->value->n > b->value->n) - (a->value->n < b->value->n);
+        return TT_ORDER(a->value->n, b->value->n);
     case TT_COLUMN_CHANGE:
-        return (a->value->change > b->value->change) -
-               (a->value->change < b->value->change);
+        return TT_ORDER(a->value->change, b->value->change);
     case TT_COLUMN_REAL:
     case TT_COLUMN_SHARE:
         break;
     }
-    return (a->value->real > b->value->real) - (a->value->real < b->value->real);
+    return TT_ORDER(a->value->real, b->value->real);
 }
 
 static int compare_bundles(const void *x, const void *y)
@@ -314,7 +300,7 @@ static int compare_bundles(const void *x, const void *y)
         return a->value ? -1 : 1;
     if (a->descending)
         order = -order;
-    return order ? order : (a->first > b->first) - (a->first < b->first);
+    return order ?: TT_ORDER(a->first, b->first);
 }
 
 static int is_of_group(const struct tt_row *r)

@@ -14,6 +14,7 @@
 
 #include "building.h"
 #include "order.h"
+#include "sorted.h"
 #include "sum.h"
 #include "trails.h"
 
@@ -142,10 +143,6 @@ void tt_trails_summarise(struct tt_builder *b)
 
 /* ── The file's order ─────────────────────────────────────────────────────────────── */
 
-#define ORDER_BY(field)                                                                  \
-    if (x->field != y->field)                                                            \
-    return x->field < y->field ? -1 : 1
-
 struct sorted_place {
     struct wanted_place of;
     uint32_t id;
@@ -153,11 +150,8 @@ struct sorted_place {
 
 static int by_frame(const struct tt_place_frame *x, const struct tt_place_frame *y)
 {
-    ORDER_BY(block);
-    ORDER_BY(file);
-    ORDER_BY(line);
-    ORDER_BY(column);
-    return 0;
+    return TT_ORDER(x->block, y->block) ?: TT_ORDER(x->file, y->file)
+           ?: TT_ORDER(x->line, y->line) ?: TT_ORDER(x->column, y->column);
 }
 
 static int by_place(const void *a, const void *b)
@@ -165,12 +159,9 @@ static int by_place(const void *a, const void *b)
     const struct wanted_place *p = &((const struct sorted_place *)a)->of,
                               *q = &((const struct sorted_place *)b)->of;
     const struct tt_place_row *x = &p->row, *y = &q->row;
-    int order = 0;
+    int order = TT_ORDER(x->module, y->module) ?: TT_ORDER(x->id, y->id)
+                ?: TT_ORDER(x->address, y->address) ?: TT_ORDER(x->frames, y->frames);
 
-    ORDER_BY(module);
-    ORDER_BY(id);
-    ORDER_BY(address);
-    ORDER_BY(frames);
     for (uint32_t i = 0; !order && i < x->frames; i++)
         order = by_frame(&p->frame[i], &q->frame[i]);
     return order;
@@ -243,9 +234,7 @@ static int by_depth(const void *a, const void *b)
 {
     const struct sorted_trail *x = a, *y = b;
 
-    ORDER_BY(depth);
-    ORDER_BY(id);
-    return 0;
+    return TT_ORDER(x->depth, y->depth) ?: TT_ORDER(x->id, y->id);
 }
 
 static int by_trail(const void *a, const void *b)
@@ -253,10 +242,8 @@ static int by_trail(const void *a, const void *b)
     const struct tt_trail_row *x = &((const struct sorted_trail *)a)->row,
                               *y = &((const struct sorted_trail *)b)->row;
 
-    ORDER_BY(parent);
-    ORDER_BY(context);
-    ORDER_BY(place);
-    return 0;
+    return TT_ORDER(x->parent, y->parent) ?: TT_ORDER(x->context, y->context)
+           ?: TT_ORDER(x->place, y->place);
 }
 
 /* Level by level, so that the numbers of parents are known when their children are

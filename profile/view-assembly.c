@@ -11,6 +11,7 @@
 #include "addressed.h"
 #include "listing.h"
 #include "metric-view.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -56,20 +57,13 @@ static int is_wanted(const struct assembly *v, uint32_t place)
     return wanted;
 }
 
-#define ORDER_BY(field)                                                                  \
-    if (x->field != y->field)                                                            \
-    return x->field < y->field ? -1 : 1
-
 static int by_code(const void *a, const void *b)
 {
     const struct spot *x = a, *y = b;
 
-    ORDER_BY(module);
-    ORDER_BY(id);
-    ORDER_BY(outer);
-    ORDER_BY(address);
-    ORDER_BY(place);
-    return 0;
+    return TT_ORDER(x->module, y->module) ?: TT_ORDER(x->id, y->id)
+           ?: TT_ORDER(x->outer, y->outer) ?: TT_ORDER(x->address, y->address)
+           ?: TT_ORDER(x->place, y->place);
 }
 
 static int is_same_code(const struct spot *x, const struct spot *y)
@@ -81,17 +75,14 @@ static int find_spots(struct assembly *v)
 {
     for (uint32_t i = 0; i < v->p->places; i++) {
         const struct tt_place_row *r = &v->p->place[i];
-        struct spot *s;
         if (!is_wanted(v, i))
             continue;
-        if (!(s = tt_vector_add(&v->spot, 1)))
+        if (tt_vector_push(&v->spot,
+                           &(struct spot){i, v->p->place_frame[r->first].block, r->module,
+                                          r->id, r->address, v->a.all[i]}) != 0)
             return -TT_ERR_MEMORY;
-        *s = (struct spot){i,          v->p->place_frame[r->first].block,
-                           r->module,  r->id,
-                           r->address, v->a.all[i]};
     }
-    if (v->spot.count)
-        qsort(v->spot.item, v->spot.count, sizeof(struct spot), by_code);
+    tt_vector_sort(&v->spot, by_code);
     return 0;
 }
 
@@ -99,9 +90,7 @@ static int by_share(const void *a, const void *b)
 {
     const struct piece *x = a, *y = b;
 
-    if (x->mine != y->mine)
-        return x->mine > y->mine ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
+    return TT_ORDER(y->mine, x->mine) ?: TT_ORDER(x->first, y->first);
 }
 
 static int find_pieces(struct assembly *v)
@@ -119,8 +108,7 @@ static int find_pieces(struct assembly *v)
         piece->all += s[i].all;
         piece->mine += v->a.mine[s[i].place];
     }
-    if (v->piece.count)
-        qsort(v->piece.item, v->piece.count, sizeof *piece, by_share);
+    tt_vector_sort(&v->piece, by_share);
     return 0;
 }
 
@@ -208,7 +196,7 @@ static int by_number(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-    return (x > y) - (x < y);
+    return TT_ORDER(x, y);
 }
 
 /* Finds the targets of jumps within the code: the labels. */
@@ -223,13 +211,11 @@ static int find_targets(struct assembly *v, const struct tt_listed *code)
     for (size_t i = 0; i < code->count; i++)
         if (first[i].flow == TT_FLOW_JUMP && first[i].target >= first->address &&
             first[i].target <= last->address) {
-            if (!(to = tt_vector_add(&v->target, 1)))
+            if (tt_vector_push(&v->target, &first[i].target) != 0)
                 return -TT_ERR_MEMORY;
-            *to = first[i].target;
         }
     to = v->target.item;
-    if (v->target.count)
-        qsort(to, v->target.count, sizeof *to, by_number);
+    tt_vector_sort(&v->target, by_number);
     for (size_t i = 0; i < v->target.count; i++)
         if (!kept || to[kept - 1] != to[i])
             to[kept++] = to[i];

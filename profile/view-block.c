@@ -12,6 +12,7 @@
 #include "edges.h"
 #include "identity.h"
 #include "metric-view.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "view-order.h"
 #include "view.h"
@@ -330,11 +331,8 @@ static int compare_sides(const void *a, const void *b)
     const struct side *x = *(const struct side *const *)a;
     const struct side *y = *(const struct side *const *)b;
 
-    if (x->inclusive != y->inclusive)
-        return x->inclusive > y->inclusive ? -1 : 1;
-    if (x->calls != y->calls)
-        return x->calls > y->calls ? -1 : 1;
-    return x->block < y->block ? -1 : x->block > y->block;
+    return TT_ORDER(y->inclusive, x->inclusive) ?: TT_ORDER(y->calls, x->calls)
+           ?: TT_ORDER(x->block, y->block);
 }
 
 static void add_side_row(struct passing *s, const struct side *side,

@@ -12,6 +12,7 @@
 #include "estimates.h"
 #include "metric-view.h"
 #include "several.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -320,9 +321,7 @@ static int compare_reaches(const void *a, const void *b)
 {
     const struct reach *x = a, *y = b;
 
-    if (x->block != y->block)
-        return x->block < y->block ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
+    return TT_ORDER(x->block, y->block) ?: TT_ORDER(x->row, y->row);
 }
 
 static int is_sorted(const struct reach *r, size_t first, size_t end)

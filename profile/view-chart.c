@@ -17,6 +17,7 @@
 #include "lanes.h"
 #include "range.h"
 #include "samples.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -92,11 +93,8 @@ static int by_start(const void *a, const void *b)
 {
     const struct tt_stretch *x = a, *y = b;
 
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
-    return (x->context > y->context) - (x->context < y->context);
+    return TT_ORDER(x->from, y->from) ?: TT_ORDER(x->to, y->to)
+           ?: TT_ORDER(x->context, y->context);
 }
 
 /* A sample may be anywhere in what it stands for: a gap that is shorter than the stretch
@@ -184,16 +182,14 @@ static void add_stretch(struct chart *v, const struct tt_stretch *s, uint64_t fr
 /* Those that reach into this column, and those that begin in it. */
 static void add_stretches(struct chart *v, uint64_t from, uint64_t to)
 {
-    uint32_t *reach, *added;
+    uint32_t *reach;
     size_t kept = 0;
 
     while (v->next < v->stretches && v->stretch[v->next].from < to + v->shift) {
         if (v->stretch[v->next].to > from + v->shift) {
-            added = tt_vector_add(&v->reach, 1);
-            v->failed |= !added;
-            if (!added)
+            v->failed |= tt_vector_push(&v->reach, &(uint32_t){(uint32_t)v->next}) != 0;
+            if (v->failed)
                 return;
-            *added = (uint32_t)v->next;
         }
         v->next++;
     }
@@ -302,9 +298,7 @@ static int by_place(const void *a, const void *b)
 {
     const struct box *x = a, *y = b;
 
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return (x->depth > y->depth) - (x->depth < y->depth);
+    return TT_ORDER(x->first, y->first) ?: TT_ORDER(x->depth, y->depth);
 }
 
 /* How many levels there are room for.  Uses `first`, as no column is left. */
@@ -376,8 +370,7 @@ static void add_rows(struct chart *v, const struct tt_query *q)
     tt_block_columns(v->t, &c);
     context = (uint32_t)tt_table_columns(v->t);
     tt_table_column(v->t, "context", "context", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
-    if (v->box.count)
-        qsort(v->box.item, v->box.count, sizeof *b, by_place);
+    tt_vector_sort(&v->box, by_place);
     for (size_t i = 0; i < v->box.count; i++)
         if (b[i].depth < levels)
             add_row(v, &c, context, &b[i]);

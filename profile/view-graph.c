@@ -6,6 +6,7 @@
 #include "edges.h"
 #include "metric-view.h"
 #include "several.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "view-order.h"
 #include "view.h"
@@ -34,11 +35,7 @@ struct graph {
 
 static int by_amount(const struct tt_edge *x, const struct tt_edge *y)
 {
-    if (x->inclusive != y->inclusive)
-        return x->inclusive < y->inclusive ? -1 : 1;
-    if (x->calls != y->calls)
-        return x->calls < y->calls ? -1 : 1;
-    return 0;
+    return TT_ORDER(x->inclusive, y->inclusive) ?: TT_ORDER(x->calls, y->calls);
 }
 
 static int compare_in(const void *a, const void *b)
@@ -46,11 +43,8 @@ static int compare_in(const void *a, const void *b)
     const struct tt_edge *x = *(const struct tt_edge *const *)a;
     const struct tt_edge *y = *(const struct tt_edge *const *)b;
 
-    if (x->callee != y->callee)
-        return x->callee < y->callee ? -1 : 1;
-    if (by_amount(x, y))
-        return by_amount(x, y);
-    return x->caller < y->caller ? -1 : x->caller > y->caller;
+    return TT_ORDER(x->callee, y->callee) ?: by_amount(x, y)
+           ?: TT_ORDER(x->caller, y->caller);
 }
 
 static int compare_out(const void *a, const void *b)
@@ -58,20 +52,15 @@ static int compare_out(const void *a, const void *b)
     const struct tt_edge *x = *(const struct tt_edge *const *)a;
     const struct tt_edge *y = *(const struct tt_edge *const *)b;
 
-    if (x->caller != y->caller)
-        return x->caller < y->caller ? -1 : 1;
-    if (by_amount(x, y))
-        return -by_amount(x, y);
-    return x->callee < y->callee ? -1 : x->callee > y->callee;
+    return TT_ORDER(x->caller, y->caller) ?: by_amount(y, x)
+           ?: TT_ORDER(x->callee, y->callee);
 }
 
 static int compare_ends(const void *a, const void *b)
 {
     const struct tt_edge *x = a, *y = b;
 
-    if (x->caller != y->caller)
-        return x->caller < y->caller ? -1 : 1;
-    return x->callee < y->callee ? -1 : x->callee > y->callee;
+    return TT_ORDER(x->caller, y->caller) ?: TT_ORDER(x->callee, y->callee);
 }
 
 /* The same edges in each further metric. */
@@ -87,8 +76,8 @@ static int find_further(struct graph *g)
         tt_vector_init(&activations, g->l->memory, sizeof(struct tt_times_row));
         if (!error)
             error = tt_edges_find(&one, g->shown, edges, &activations);
-        if (!error && edges->count)
-            qsort(edges->item, edges->count, sizeof(struct tt_edge), compare_ends);
+        if (!error)
+            tt_vector_sort(edges, compare_ends);
         tt_vector_fini(&activations);
         tt_metric_view_fini(&one);
     }
@@ -223,7 +212,7 @@ static int find_edges(struct graph *g)
 static int surround(struct graph *g)
 {
     const size_t rows = g->t->row.count, count = g->edges.count;
-    struct tt_row *row = tt_memory_get(g->l->memory, rows * sizeof *row), *last;
+    struct tt_row *row = tt_memory_get(g->l->memory, rows * sizeof *row);
 
     if (!row)
         return -TT_ERR_MEMORY;
@@ -236,10 +225,7 @@ static int surround(struct graph *g)
             for (size_t j = first_edge(g, g->in, block);
                  j < count && g->in[j]->callee == block; j++)
                 add_edge(g, g->in[j], TT_ROW_CALLER, block);
-        last = g->t->failed ? NULL : tt_vector_add(&g->t->row, 1);
-        if (last)
-            *last = row[i];
-        else
+        if (g->t->failed || tt_vector_push(&g->t->row, &row[i]) != 0)
             g->t->failed = 1;
         if (row[i].group)
             for (size_t j = first_edge(g, g->out, block);

@@ -9,6 +9,7 @@
 #include "components.h"
 #include "edges.h"
 #include "metric-view.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "view-order.h"
 #include "view.h"
@@ -62,11 +63,8 @@ static int compare_members(const void *a, const void *b)
 {
     const struct member *x = a, *y = b;
 
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    if (x->self != y->self)
-        return x->self > y->self ? -1 : 1;
-    return x->block < y->block ? -1 : x->block > y->block;
+    return TT_ORDER(x->group, y->group) ?: TT_ORDER(y->self, x->self)
+           ?: TT_ORDER(x->block, y->block);
 }
 
 static void find_members(struct filling *f)

@@ -8,6 +8,7 @@
 
 #include "edges.h"
 #include "metric-view.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "view-order.h"
 #include "view.h"
@@ -40,10 +41,6 @@ struct lines {
 
 /* ── Places ───────────────────────────────────────────────────────────────────────── */
 
-#define THEN_BY(field)                                                                   \
-    if (!order)                                                                          \
-    order = (x->field > y->field) - (x->field < y->field)
-
 /* Code without a name has a build-id instead of a file. */
 static const char *file_of(const struct tt_profile *p, uint32_t block)
 {
@@ -57,33 +54,26 @@ static int compare_places(const struct place *a, const struct place *b)
     const struct tt_profile *p = a->p;
     const struct tt_block_row *x = &p->block[a->block], *y = &p->block[b->block];
     const char *file = file_of(p, a->block);
-    int order = strcmp(file, file_of(p, b->block));
+    const int by_file = strcmp(file, file_of(p, b->block)),
+              by_line = by_file ?: TT_ORDER(x->line, y->line);
 
-    if (!order && !*file) {
-        order = strcmp(p->strings + x->module, p->strings + y->module);
-        if (!order)
-            order = strcmp(p->strings + x->name, p->strings + y->name);
-        return order;
-    }
+    if (!by_file && !*file)
+        return strcmp(p->strings + x->module, p->strings + y->module)
+                   ?: strcmp(p->strings + x->name, p->strings + y->name);
     if (a->by == BY_FILE)
-        return order;
-    THEN_BY(line);
+        return by_file;
     if (a->by == BY_LINE)
-        return order;
-    THEN_BY(column);
-    THEN_BY(offset);
-    THEN_BY(length);
-    if (!order)
-        order = strcmp(p->strings + x->name, p->strings + y->name);
-    return order;
+        return by_line;
+    return by_line ?: TT_ORDER(x->column, y->column) ?: TT_ORDER(x->offset, y->offset)
+           ?: TT_ORDER(x->length, y->length)
+           ?: strcmp(p->strings + x->name, p->strings + y->name);
 }
 
 static int compare(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
-    int order = compare_places(x, y);
 
-    return order ? order : (x->block > y->block) - (x->block < y->block);
+    return compare_places(x, y) ?: TT_ORDER(x->block, y->block);
 }
 
 static void find_places(struct lines *v)

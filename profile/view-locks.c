@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "metric-view.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -33,25 +34,20 @@ static int is_called(const struct tt_profile *p, uint32_t context, const char *n
     return strncmp(tt_block_name(p, tt_block_of(p, context)), name, strlen(name)) == 0;
 }
 
-static int order_of(uint32_t a, uint32_t b) { return (a > b) - (a < b); }
-
 static int by_waiter(const void *a, const void *b)
 {
     const struct lock_wait *x = a, *y = b;
-    int order = order_of(x->kind, y->kind);
 
-    order = order ? order : order_of(x->lock, y->lock);
-    order = order ? order : order_of(x->waiter, y->waiter);
-    return order ? order : order_of(x->holder, y->holder);
+    return TT_ORDER(x->kind, y->kind) ?: TT_ORDER(x->lock, y->lock)
+           ?: TT_ORDER(x->waiter, y->waiter) ?: TT_ORDER(x->holder, y->holder);
 }
 
 static int by_holder(const void *a, const void *b)
 {
     const struct lock_wait *x = a, *y = b;
-    int order = order_of(x->kind, y->kind);
 
-    order = order ? order : order_of(x->lock, y->lock);
-    return order ? order : order_of(x->holder, y->holder);
+    return TT_ORDER(x->kind, y->kind) ?: TT_ORDER(x->lock, y->lock)
+           ?: TT_ORDER(x->holder, y->holder);
 }
 
 /* ── What is in the profile ───────────────────────────────────────────────────────── */
@@ -94,24 +90,21 @@ static int take_context(struct lock_view *v, const struct tt_walk *w)
                    count = v->count ? tt_self_of(v->count, w->context) : 0;
     uint32_t marker = find_marker(w);
     uint64_t longest;
-    struct lock_wait *wait;
+    struct lock_wait wait;
 
     if (!marker)
         return 0;
     longest = w->depth == marker + 1 ? longest_of(p, w->context) : 0;
     if (!amount && !count && !longest)
         return 0;
-    wait = tt_vector_add(&v->wait, 1);
-    if (!wait)
-        return -TT_ERR_MEMORY;
-    *wait = (struct lock_wait){.kind = tt_block_of(p, w->path[marker]),
-                               .lock = tt_block_of(p, w->path[marker + 1]),
-                               .waiter = tt_block_of(p, w->path[marker - 1]),
-                               .holder = find_holder(w, marker),
-                               .amount = amount,
-                               .count = count,
-                               .longest = longest};
-    return 0;
+    wait = (struct lock_wait){.kind = tt_block_of(p, w->path[marker]),
+                              .lock = tt_block_of(p, w->path[marker + 1]),
+                              .waiter = tt_block_of(p, w->path[marker - 1]),
+                              .holder = find_holder(w, marker),
+                              .amount = amount,
+                              .count = count,
+                              .longest = longest};
+    return tt_vector_push(&v->wait, &wait);
 }
 
 static int find_waits(struct lock_view *v)
@@ -131,8 +124,7 @@ static void merge_waits(struct lock_view *v, int (*order)(const void *, const vo
     struct lock_wait *w = v->wait.item;
     size_t kept = 0;
 
-    if (v->wait.count)
-        qsort(w, v->wait.count, sizeof *w, order);
+    tt_vector_sort(&v->wait, order);
     for (size_t i = 0; i < v->wait.count; i++)
         if (kept && order(&w[kept - 1], &w[i]) == 0) {
             w[kept - 1].amount += w[i].amount;

@@ -9,6 +9,7 @@
 #include "metric-view.h"
 #include "pattern.h"
 #include "several.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "views.h"
 
@@ -142,17 +143,11 @@ struct sort_key {
 static int compare_keys(const void *a, const void *b)
 {
     const struct sort_key *x = a, *y = b;
-    int order;
+    int value = x->text && y->text ? strcmp(x->text, y->text)
+                                   : TT_ORDER(x->number, y->number);
 
-    if (x->parent != y->parent)
-        return x->parent < y->parent ? -1 : 1;
-    if (x->last != y->last)
-        return x->last < y->last ? -1 : 1;
-    order = x->text && y->text ? strcmp(x->text, y->text)
-                               : (x->number > y->number) - (x->number < y->number);
-    if (order)
-        return x->descending ? -order : order;
-    return x->row < y->row ? -1 : x->row > y->row;
+    return TT_ORDER(x->parent, y->parent) ?: TT_ORDER(x->last, y->last)
+           ?: (x->descending ? -value : value) ?: TT_ORDER(x->row, y->row);
 }
 
 static void take_value(struct sort_key *k, const struct tt_table *t, uint32_t column)

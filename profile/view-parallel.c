@@ -14,6 +14,7 @@
 #include "assertion.h"
 #include "lanes.h"
 #include "metric-view.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -44,7 +45,7 @@ static int by_time(const void *a, const void *b)
 {
     const struct change *x = a, *y = b;
 
-    return (x->time > y->time) - (x->time < y->time);
+    return TT_ORDER(x->time, y->time);
 }
 
 static int list_changes(struct parallel *v)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sorted.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -59,16 +60,14 @@ static int compare_labels(const void *a, const void *b)
 {
     const struct band *x = a, *y = b;
 
-    return (x->label > y->label) - (x->label < y->label);
+    return TT_ORDER(x->label, y->label);
 }
 
 static int compare_areas(const void *a, const void *b)
 {
     const struct band *x = a, *y = b;
 
-    if (x->area < y->area || x->area > y->area)
-        return x->area > y->area ? -1 : 1;
-    return compare_labels(a, b);
+    return TT_ORDER(y->area, x->area) ?: compare_labels(a, b);
 }
 
 static int find_bands(struct series *v, struct tt_query *q)
@@ -81,8 +80,7 @@ static int find_bands(struct series *v, struct tt_query *q)
         return -TT_ERR_MEMORY;
     for (size_t i = 0; i < v->points; i++)
         band[i] = (struct band){v->point[i].label, (double)v->point[i].amount};
-    if (v->points)
-        qsort(band, v->points, sizeof *band, compare_labels);
+    tt_sort(band, v->points, sizeof *band, compare_labels);
     for (size_t i = 0; i < v->points; i++) {
         all += band[i].area;
         if (kept && band[kept - 1].label == band[i].label)
@@ -91,15 +89,13 @@ static int find_bands(struct series *v, struct tt_query *q)
             band[kept++] = band[i];
     }
     v->band.count = kept;
-    if (kept)
-        qsort(band, kept, sizeof *band, compare_areas);
+    tt_sort(band, kept, sizeof *band, compare_areas);
     least = tt_threshold(q, 0) * all;
     v->shown = (uint32_t)kept < tt_limit(q, OWN_LIMIT) ? (uint32_t)kept
                                                        : tt_limit(q, OWN_LIMIT);
     while (v->shown && band[v->shown - 1].area < least)
         v->shown--;
-    if (v->shown)
-        qsort(band, v->shown, sizeof *band, compare_labels);
+    tt_sort(band, v->shown, sizeof *band, compare_labels);
     return 0;
 }
 

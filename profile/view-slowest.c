@@ -8,6 +8,7 @@
 
 #include "identity.h"
 #include "metric-view.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -152,9 +153,7 @@ static int compare_durations(const void *a, const void *b)
     const struct tt_activation_row *x = *(const struct tt_activation_row *const *)a,
                                    *y = *(const struct tt_activation_row *const *)b;
 
-    if (x->duration != y->duration)
-        return x->duration > y->duration ? -1 : 1;
-    return (x > y) - (x < y);
+    return TT_ORDER(y->duration, x->duration) ?: TT_ORDER(x, y);
 }
 
 static int compare_starts(const void *a, const void *b)
@@ -162,9 +161,7 @@ static int compare_starts(const void *a, const void *b)
     const struct tt_activation_row *x = *(const struct tt_activation_row *const *)a,
                                    *y = *(const struct tt_activation_row *const *)b;
 
-    if (x->start != y->start)
-        return x->start < y->start ? -1 : 1;
-    return (x > y) - (x < y);
+    return TT_ORDER(x->start, y->start) ?: TT_ORDER(x, y);
 }
 
 /* Collects the wanted activations, in their order; the last ones in the order of time. */
@@ -190,9 +187,7 @@ static int add_rows(struct slowest *v, struct tt_query *q, int by,
         *row = a;
     }
     row = rows.item;
-    if (rows.count)
-        qsort(row, rows.count, sizeof *row,
-              by == SLOWEST ? compare_durations : compare_starts);
+    tt_vector_sort(&rows, by == SLOWEST ? compare_durations : compare_starts);
     for (size_t i = 0; !error && i < rows.count && i < limit; i++)
         error = add_activation(v, row[i]);
     if (!error && rows.count > limit) {

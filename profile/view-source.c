@@ -11,6 +11,7 @@
 #include "index.h"
 #include "listing.h"
 #include "metric-view.h"
+#include "sorted.h"
 #include "view.h"
 #include "views.h"
 
@@ -125,13 +126,8 @@ static int by_line(const void *a, const void *b)
 {
     const struct hit *x = a, *y = b;
 
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    if (x->line != y->line)
-        return x->line < y->line ? -1 : 1;
-    if (x->inlined != y->inlined)
-        return x->inlined < y->inlined ? -1 : 1;
-    return (x->block > y->block) - (x->block < y->block);
+    return TT_ORDER(x->file, y->file) ?: TT_ORDER(x->line, y->line)
+           ?: TT_ORDER(x->inlined, y->inlined) ?: TT_ORDER(x->block, y->block);
 }
 
 static void put_figures(struct source *v, unsigned has, uint64_t self, uint64_t inclusive)
@@ -284,8 +280,7 @@ static void put_all(struct source *v, struct tt_query *q)
     struct hit *h = v->hit.item;
     size_t end;
 
-    if (v->hit.count)
-        qsort(h, v->hit.count, sizeof *h, by_line);
+    tt_vector_sort(&v->hit, by_line);
     for (size_t i = 0; i < v->hit.count; i = end) {
         for (end = i; end < v->hit.count && h[end].file == h[i].file; end++)
             ;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "metric-view.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -38,13 +39,9 @@ static int compare_sums(const void *a, const void *b)
 {
     const struct space_sum *x = a, *y = b;
 
-    if (x->block != y->block)
-        return x->block < y->block ? -1 : 1;
-    if (x->type != y->type)
-        return x->type < y->type ? -1 : 1;
-    if (x->from != y->from) /* allocated, from TT_NONE, comes first */
-        return x->from + 1 < y->from + 1 ? -1 : 1;
-    return x->to < y->to ? -1 : x->to > y->to;
+    /* Allocated, from TT_NONE, comes first. */
+    return TT_ORDER(x->block, y->block) ?: TT_ORDER(x->type, y->type)
+           ?: TT_ORDER(x->from + 1, y->from + 1) ?: TT_ORDER(x->to, y->to);
 }
 
 static struct space_sum sum_of(const struct space *v, const struct tt_space_row *r)
@@ -79,8 +76,7 @@ static int find_sums(struct space *v)
         if (v->p->space[i].from == TT_NONE)
             v->allocated += v->p->space[i].bytes;
     }
-    if (v->p->spaces)
-        qsort(s, v->p->spaces, sizeof *s, compare_sums);
+    tt_sort(s, v->p->spaces, sizeof *s, compare_sums);
     for (size_t i = 0; i < v->p->spaces; i++) {
         if (!kept || compare_sums(&s[kept - 1], &s[i]) != 0) {
             s[kept++] = s[i];

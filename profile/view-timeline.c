@@ -16,6 +16,7 @@
 #include "lanes.h"
 #include "range.h"
 #include "samples.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "view-order.h"
 #include "view.h"
@@ -179,9 +180,7 @@ static int by_total(const void *a, const void *b)
 {
     const struct use *x = a, *y = b;
 
-    if (x->total != y->total)
-        return x->total > y->total ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return TT_ORDER(y->total, x->total) ?: strcmp(x->name, y->name);
 }
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */

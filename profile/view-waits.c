@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "metric-view.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "view-waits.h"
 
@@ -23,9 +24,7 @@ static int by_pair(const void *a, const void *b)
 {
     const struct wait *x = a, *y = b;
 
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return (x->peer > y->peer) - (x->peer < y->peer);
+    return TT_ORDER(x->rank, y->rank) ?: TT_ORDER(x->peer, y->peer);
 }
 
 /* Is this block another rank? */
@@ -80,8 +79,7 @@ static size_t merge_waits(struct tt_vector *waits)
     struct wait *w = waits->item;
     size_t kept = 0;
 
-    if (waits->count)
-        qsort(w, waits->count, sizeof *w, by_pair);
+    tt_vector_sort(waits, by_pair);
     for (size_t i = 0; i < waits->count; i++)
         if (kept && by_pair(&w[kept - 1], &w[i]) == 0) {
             w[kept - 1].amount += w[i].amount;
