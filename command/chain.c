@@ -29,6 +29,7 @@
 #include "input.h"
 #include "memory.h"
 #include "output.h"
+#include "sorted.h"
 
 enum {
     SECOND = 1000,
@@ -90,9 +91,8 @@ static int by_time(const void *a, const void *b)
 {
     const struct tt_dates *x = a, *y = b;
 
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return x->to > y->to ? -1 : x->to < y->to; /* what has more comes first */
+    /* What has more comes first. */
+    return TT_ORDER(x->from, y->from) ?: TT_ORDER(y->to, x->to);
 }
 
 /* ── What a coarser one has ───────────────────────────────────────────────────────── */
@@ -132,8 +132,7 @@ char *tt_chain_replaced(const char *folder, struct dirent *const *entry, int cou
     for (int i = 0; e && replaced && i < count; i++)
         if (is_member(folder, entry[i]->d_name, path, &e[n].span))
             e[n++].index = i;
-    if (n)
-        qsort(e, n, sizeof *e, by_time);
+    tt_sort(e, n, sizeof *e, by_time);
     for (size_t i = 0; i < n; i++) {
         replaced[e[i].index] = e[i].span.to <= end;
         end = e[i].span.to > end ? e[i].span.to : end;
@@ -146,16 +145,14 @@ char *tt_chain_replaced(const char *folder, struct dirent *const *entry, int cou
 
 static void add_member(struct tt_vector *v, const char *folder, const char *name)
 {
-    struct member *m, new = {.is_replaced = 0};
+    struct member new = {.is_replaced = 0};
     struct stat s;
 
     if (!is_member(folder, name, new.path, &new.span) || lstat(new.path, &s) != 0)
         return;
     new.size = (uint64_t)s.st_size;
     new.written = s.st_mtime;
-    m = tt_vector_add(v, 1);
-    if (m)
-        *m = new;
+    (void)tt_vector_push(v, &new);
 }
 
 /* In the order of time. */
@@ -172,8 +169,7 @@ static size_t read_folder(struct tt_vector *v, const char *folder)
     if (d)
         closedir(d);
     m = v->item;
-    if (v->count)
-        qsort(m, v->count, sizeof *m, by_time);
+    tt_vector_sort(v, by_time);
     for (size_t i = 0; i < v->count; i++) {
         m[i].is_replaced = m[i].span.to <= end;
         end = m[i].span.to > end ? m[i].span.to : end;

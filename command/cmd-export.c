@@ -100,8 +100,6 @@ static int find_format(struct exporting *x, const char *name)
 
 static int take(struct exporting *x, const struct tt_flags *f, int id)
 {
-    struct given *g;
-
     switch (id) {
     case TO:
         return find_format(x, f->value);
@@ -131,12 +129,10 @@ static int take(struct exporting *x, const struct tt_flags *f, int id)
         return tt_foreign_take("export", f->flag, f->value) < 0 ? -TT_ERR_OPTION : 0;
     default:
         x->clean |= id == TT_FILTER_CLEAN;
-        if (!(g = tt_vector_add(&x->given, 1))) {
-            tt_complain("no memory");
-            return -TT_ERR_MEMORY;
-        }
-        *g = (struct given){f->flag, f->value};
-        return 0;
+        if (tt_vector_push(&x->given, &(struct given){f->flag, f->value}) == 0)
+            return 0;
+        tt_complain("no memory");
+        return -TT_ERR_MEMORY;
     }
 }
 

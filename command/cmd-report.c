@@ -211,16 +211,14 @@ static void set_early(struct report *r, const struct given *g)
 static int read_flags(struct report *r, int argc, char **argv)
 {
     struct tt_flags f;
-    struct given *g;
     int id, status;
 
     tt_command_flags(&tt_command_report, &f, argc, argv);
     while ((id = tt_command_next(&tt_command_report, &f, &status)) > 0) {
-        if (!(g = tt_vector_add(&r->given, 1))) {
+        if (tt_vector_push(&r->given, &(struct given){f.flag, f.value}) != 0) {
             (void)no_memory();
             return TT_EXIT_FAILED;
         }
-        *g = (struct given){f.flag, f.value};
     }
     r->file = argv + 1;
     r->files = f.count;

@@ -341,13 +341,10 @@ static int take_interval(struct tt_watch *t, const char *value)
 
 static int take_given(struct tt_watch *t, const struct tt_flags *f)
 {
-    struct tt_watch_flag *g = tt_vector_add(&t->given, 1);
-
-    if (!g) {
+    if (tt_vector_push(&t->given, &(struct tt_watch_flag){f->flag, f->value}) != 0) {
         tt_complain("no memory");
         return -TT_ERR_MEMORY;
     }
-    *g = (struct tt_watch_flag){f->flag, f->value};
     t->clean |= f->flag->id == TT_FILTER_CLEAN;
     return 0;
 }

@@ -69,13 +69,10 @@ static char *find_whole(const char *path)
 /* The list owns the path. */
 static int add(struct tt_file_list *l, char *path, int is_named)
 {
-    struct tt_list_file *f = path ? tt_vector_add(&l->file, 1) : NULL;
-
-    if (f)
-        *f = (struct tt_list_file){path, is_named};
-    else
-        free(path);
-    return f ? 0 : no_memory("a list of files");
+    if (path && tt_vector_push(&l->file, &(struct tt_list_file){path, is_named}) == 0)
+        return 0;
+    free(path);
+    return no_memory("a list of files");
 }
 
 static int add_folder(struct tt_file_list *, const char *path, int depth);

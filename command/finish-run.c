@@ -31,6 +31,7 @@
 #include "query.h"
 #include "scratch.h"
 #include "show.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "table-print.h"
 #include "unseen.h"
@@ -108,9 +109,7 @@ static int compare_images(const void *a, const void *b)
 {
     const struct image *x = a, *y = b;
 
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    return x->start < y->start ? -1 : x->start > y->start;
+    return TT_ORDER(x->pid, y->pid) ?: TT_ORDER(x->start, y->start);
 }
 
 /* The process executed another program: this counts as an ended recording. */
@@ -135,8 +134,7 @@ static void look_around(struct found *f, const char *folder)
     tt_vector_init(&f->images, NULL, sizeof *image);
     each_file(folder, find_image, f);
     image = f->images.item;
-    if (f->images.count)
-        qsort(image, f->images.count, sizeof *image, compare_images);
+    tt_vector_sort(&f->images, compare_images);
     for (size_t i = 0; i < f->images.count; i++) {
         if (i + 1 < f->images.count && image[i].pid == image[i + 1].pid) {
             if (image[i].open)

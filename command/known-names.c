@@ -234,7 +234,7 @@ static int is_settled(const struct address *a)
 
 static int want(struct tt_known_names *k, const struct tt_question *q)
 {
-    uint32_t n = find_address(k, q), *wanted;
+    uint32_t n = find_address(k, q);
     struct address *a;
 
     if (n == TT_NO_NUMBER)
@@ -244,10 +244,8 @@ static int want(struct tt_known_names *k, const struct tt_question *q)
     a = (struct address *)k->address.item + n;
     if (is_settled(a))
         return 0;
-    wanted = tt_vector_add(&k->wanted, 1);
-    if (!wanted)
+    if (tt_vector_push(&k->wanted, &n) != 0)
         return -TT_ERR_MEMORY;
-    *wanted = n;
     a->is_asked = 1;
     return 0;
 }

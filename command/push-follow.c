@@ -43,11 +43,8 @@ int tt_follow_open(struct tt_follow *f, const char *folder, const char *queue)
     (void)snprintf(f->state, sizeof f->state, "%.4000s/followed-%016llx", queue,
                    (unsigned long long)(h.high ^ h.low));
     state = fopen(f->state, "re");
-    while (state && fscanf(state, "%llu %llu", &from, &to) == 2) {
-        struct tt_dates *span = tt_vector_add(&f->span, 1);
-        if (span)
-            *span = (struct tt_dates){from, to};
-    }
+    while (state && fscanf(state, "%llu %llu", &from, &to) == 2)
+        (void)tt_vector_push(&f->span, &(struct tt_dates){from, to});
     if (state)
         (void)fclose(state);
     return 0;
@@ -162,13 +159,12 @@ int tt_follow_next(struct tt_follow *f, char path[PATH_MAX])
 
 void tt_follow_took(struct tt_follow *f)
 {
-    struct tt_dates *span = tt_vector_add(&f->span, 1);
+    const struct tt_dates *span;
     char part[PATH_MAX];
     FILE *state;
     int failed = 0;
 
-    if (span)
-        *span = f->next;
+    (void)tt_vector_push(&f->span, &f->next);
     (void)snprintf(part, sizeof part, "%.4080s.part", f->state);
     state = fopen(part, "we");
     span = f->span.item;

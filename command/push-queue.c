@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "complain.h"
+#include "sorted.h"
 #include "tallytree.h"
 
 /* Names that are remembered: at least half of these. */
@@ -212,9 +213,7 @@ static int oldest_first(const void *a, const void *b)
 {
     const struct tt_queued *x = a, *y = b;
 
-    if (x->time != y->time)
-        return x->time < y->time ? -1 : 1;
-    return strcmp(x->name, y->name);
+    return TT_ORDER(x->time, y->time) ?: strcmp(x->name, y->name);
 }
 
 int tt_queue_list(struct tt_queue *q, struct tt_vector *list)
@@ -242,8 +241,7 @@ int tt_queue_list(struct tt_queue *q, struct tt_vector *list)
         to->time = (uint64_t)s.st_mtim.tv_sec * 1000000000u + (uint64_t)s.st_mtim.tv_nsec;
     }
     (void)closedir(d);
-    if (list->count)
-        qsort(list->item, list->count, sizeof *to, oldest_first);
+    tt_vector_sort(list, oldest_first);
     return 0;
 }
 

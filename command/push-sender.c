@@ -287,10 +287,7 @@ static int waits(struct tt_sender *s, int patient)
 
 static void note_failed(struct tt_sender *s, const struct tt_queued *one)
 {
-    struct tt_queued *to = tt_vector_add(&s->failed, 1);
-
-    if (to)
-        *to = *one;
+    (void)tt_vector_push(&s->failed, one);
 }
 
 static int has_failed(const struct tt_sender *s, const struct tt_queued *one)

@@ -24,6 +24,7 @@
 #include "index.h"
 #include "progress.h"
 #include "scratch.h"
+#include "sorted.h"
 #include "summary.h"
 
 /* Why a round is in vain; if there are several, the last one counts. */
@@ -310,7 +311,7 @@ static int by_file(const void *a, const void *b)
 {
     const uint64_t x = ((const struct odd *)a)->file, y = ((const struct odd *)b)->file;
 
-    return (x > y) - (x < y);
+    return TT_ORDER(x, y);
 }
 
 /* Notes what came of each file, in the order of reading. */
@@ -322,8 +323,7 @@ static void note_all(struct share *s)
     struct odd *o = s->odd.item;
     size_t at = 0;
 
-    if (s->odd.count)
-        qsort(o, s->odd.count, sizeof *o, by_file);
+    tt_vector_sort(&s->odd, by_file);
     for (r->at = 0; r->at < s->l->file.count; r->at++) {
         const struct odd *here = at < s->odd.count && o[at].file == r->at ? &o[at++]
                                                                           : NULL;

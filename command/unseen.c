@@ -14,6 +14,7 @@
 
 #include "memory.h"
 #include "program.h"
+#include "sorted.h"
 
 static const char started[] = ".started.", bare[] = ".bare.", apart[] = ".apart.";
 
@@ -86,8 +87,7 @@ char **tt_unseen_take(const char *folder)
             take_note(&texts, d, e->d_name);
     if (d)
         closedir(d);
-    if (texts.count)
-        qsort(texts.item, texts.count, sizeof(char *), compare_texts);
+    tt_vector_sort(&texts, compare_texts);
     (void)tt_vector_add(&texts, 1); /* the NULL, for which there is room */
     return texts.item;
 }

@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sorted.h"
+
 /* ── What is loaded ───────────────────────────────────────────────────────────────── */
 
 struct visit {
@@ -215,7 +217,7 @@ static int compare_found(const void *a, const void *b)
 {
     const struct tt_found *x = a, *y = b;
 
-    return x->offset < y->offset ? -1 : x->offset > y->offset;
+    return TT_ORDER(x->offset, y->offset);
 }
 
 static void name_found(struct tt_patchable *s, const struct symbols *symbols)
@@ -346,8 +348,7 @@ static void drop_doubles(struct tt_patchable *s)
 {
     size_t n = 0;
 
-    if (s->count)
-        qsort(s->found, s->count, sizeof *s->found, compare_found);
+    tt_sort(s->found, s->count, sizeof *s->found, compare_found);
     for (size_t i = 0; i < s->count; i++)
         if (!n || s->found[n - 1].at != s->found[i].at)
             s->found[n++] = s->found[i];

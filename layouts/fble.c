@@ -9,6 +9,7 @@
 #include "filter.h"
 #include "layouts.h"
 #include "query.h"
+#include "sorted.h"
 #include "text.h"
 #include "view.h"
 
@@ -277,9 +278,7 @@ static int by_count(const void *a, const void *b)
 {
     const struct sequence *x = a, *y = b;
 
-    if (x->count != y->count)
-        return x->count < y->count ? 1 : -1;
-    return (x->context > y->context) - (x->context < y->context);
+    return TT_ORDER(y->count, x->count) ?: TT_ORDER(x->context, y->context);
 }
 
 /* In the order of the tree: the rest of one sequence counts for the next. */
@@ -290,7 +289,6 @@ static int list_sequences(const struct fble *f, const struct tt_metric_columns *
 
     for (uint32_t c = 0; c < f->p->contexts; c++) {
         uint64_t count = tt_self_of(m, c) + tt_elsewhere_of(m, c);
-        struct sequence *s;
         if (f->period) {
             carry += count;
             count = carry / f->period;
@@ -298,10 +296,8 @@ static int list_sequences(const struct fble *f, const struct tt_metric_columns *
         }
         if (!count)
             continue;
-        s = tt_vector_add(list, 1);
-        if (!s)
+        if (tt_vector_push(list, &(struct sequence){.count = count, .context = c}) != 0)
             return -TT_ERR_MEMORY;
-        *s = (struct sequence){.count = count, .context = c};
         *total += count;
     }
     return 0;
@@ -334,8 +330,8 @@ static int put_sequences(struct fble *f)
     tt_vector_init(&list, f->p->memory, sizeof(struct sequence));
     if (metric != TT_NONE)
         error = list_sequences(f, &f->p->metric[metric], &list, &total);
-    if (!error && list.count)
-        qsort(list.item, list.count, list.size, by_count);
+    if (!error)
+        tt_vector_sort(&list, by_count);
     for (size_t i = 0; !error && i < list.count; i++) {
         const struct sequence *s = (const struct sequence *)list.item + i;
         tt_text_printf(f->out, "%6.2f%% %8llu ", 100.0 * (double)s->count / (double)total,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "layouts.h"
+#include "sorted.h"
 #include "table-json.h"
 #include "table-print.h"
 
@@ -173,11 +174,8 @@ static int by_ticks(const void *a, const void *b)
 {
     const struct centre *x = a, *y = b;
 
-    if (x->ticks != y->ticks)
-        return x->ticks < y->ticks ? 1 : -1;
-    if (x->alloc != y->alloc)
-        return x->alloc < y->alloc ? 1 : -1;
-    return (x->block > y->block) - (x->block < y->block);
+    return TT_ORDER(y->ticks, x->ticks) ?: TT_ORDER(y->alloc, x->alloc)
+           ?: TT_ORDER(x->block, y->block);
 }
 
 static void put_centres(struct ghc *g, struct centre *centre)
@@ -228,10 +226,9 @@ static int by_entries(const void *a, const void *b)
 {
     const struct stack *x = a, *y = b;
 
-    if (x->entries != y->entries)
-        return x->entries < y->entries ? -1 : 1;
-    return -strcmp(label_of(sorting, tt_block_of(sorting->p, x->context)),
-                   label_of(sorting, tt_block_of(sorting->p, y->context)));
+    return TT_ORDER(x->entries, y->entries)
+               ?: strcmp(label_of(sorting, tt_block_of(sorting->p, y->context)),
+                         label_of(sorting, tt_block_of(sorting->p, x->context)));
 }
 
 static int push_children(const struct ghc *g, struct tt_vector *stack, uint32_t context,
@@ -240,13 +237,10 @@ static int push_children(const struct ghc *g, struct tt_vector *stack, uint32_t 
     size_t first = stack->count;
 
     for (uint32_t c = context + 1; c < tt_end_of(g->p, context); c = tt_end_of(g->p, c)) {
-        struct stack *s;
         if (g->form != ALL && is_empty(g, c))
             continue;
-        s = tt_vector_add(stack, 1);
-        if (!s)
+        if (tt_vector_push(stack, &(struct stack){c, depth + 1, entries_of(g, c)}) != 0)
             return -TT_ERR_MEMORY;
-        *s = (struct stack){c, depth + 1, entries_of(g, c)};
     }
     sorting = g;
     if (stack->count > first)

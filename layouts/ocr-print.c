@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sorted.h"
 #include "statistics.h"
 #include "text.h"
 
@@ -265,45 +266,34 @@ static void put_flat_line(struct section *c, uint32_t block)
 
 static const struct section *sorting; /* qsort has no argument to pass it by */
 
-static int descending(int64_t a, int64_t b) { return a < b ? 1 : a > b ? -1 : 0; }
+/* Indices of functions or pairs: the largest value first. */
+static int by_value(const struct ocr_entry *e, enum ocr_value v, const void *a,
+                    const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
-static int by_name(uint32_t a, uint32_t b) { return (a > b) - (a < b); }
+    return TT_ORDER(e[y].value[v], e[x].value[v]) ?: TT_ORDER(x, y);
+}
 
 static int by_self(const void *a, const void *b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = descending(sorting->s->function[x].value[OCR_SELF],
-                           sorting->s->function[y].value[OCR_SELF]);
-
-    return order ? order : by_name(x, y);
+    return by_value(sorting->s->function, OCR_SELF, a, b);
 }
 
 static int by_time(const void *a, const void *b)
 {
-    enum ocr_value v = sorting->style->shipped ? OCR_TOTAL : OCR_NOT_RECURSIVE;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = descending(sorting->s->function[x].value[v],
-                           sorting->s->function[y].value[v]);
-
-    return order ? order : by_name(x, y);
+    return by_value(sorting->s->function,
+                    sorting->style->shipped ? OCR_TOTAL : OCR_NOT_RECURSIVE, a, b);
 }
 
 static int by_pair_total(const void *a, const void *b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = descending(sorting->s->pair[x].value[OCR_TOTAL],
-                           sorting->s->pair[y].value[OCR_TOTAL]);
-
-    return order ? order : by_name(x, y);
+    return by_value(sorting->s->pair, OCR_TOTAL, a, b);
 }
 
 static int by_pair_self(const void *a, const void *b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = descending(sorting->s->pair[x].value[OCR_SELF],
-                           sorting->s->pair[y].value[OCR_SELF]);
-
-    return order ? order : by_name(x, y);
+    return by_value(sorting->s->pair, OCR_SELF, a, b);
 }
 
 /* "called/of all", with a column's width for each of them. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "layouts.h"
+#include "sorted.h"
 #include "statistics.h"
 #include "table-csv.h"
 #include "table-print.h"
@@ -169,8 +170,6 @@ static uint64_t heat_step(const struct tdk *d)
 
 static const struct tdk *sorting; /* qsort has no argument to pass it by */
 
-static int order(double a, double b) { return (a > b) - (a < b); }
-
 /* As a first click on the column's head sorts: figures descending, all else ascending. */
 static int compare_by(enum key key, const struct statement *a, const struct statement *b)
 {
@@ -180,23 +179,23 @@ static int compare_by(enum key key, const struct statement *a, const struct stat
     switch (key) {
     case CALLS:
     case HEAT:
-        return order((double)b->calls, (double)a->calls);
+        return TT_ORDER(b->calls, a->calls);
     case FILE_NAME:
         return strcmp(a->file, b->file);
     case LINE:
-        return order(x->line, y->line);
+        return TT_ORDER(x->line, y->line);
     case MIN:
-        return order((double)b->min, (double)a->min);
+        return TT_ORDER(b->min, a->min);
     case AVG:
-        return order(average(b), average(a));
+        return TT_ORDER(average(b), average(a));
     case MAX:
-        return order((double)b->max, (double)a->max);
+        return TT_ORDER(b->max, a->max);
     case TOTAL:
-        return order((double)b->total, (double)a->total);
+        return TT_ORDER(b->total, a->total);
     case INDEX:
-        return order((double)x->offset, (double)y->offset);
+        return TT_ORDER(x->offset, y->offset);
     case LENGTH:
-        return order(x->length, y->length);
+        return TT_ORDER(x->length, y->length);
     case KEYS:
         break;
     }
@@ -217,7 +216,7 @@ static int compare(const void *x, const void *y)
     }
     for (size_t i = 0; !result && i < sizeof rest / sizeof *rest; i++)
         result = compare_by(rest[i], a, b);
-    return result ? result : (a->block > b->block) - (a->block < b->block);
+    return result ?: TT_ORDER(a->block, b->block);
 }
 
 /* ── Output ───────────────────────────────────────────────────────────────────────── */
@@ -323,13 +322,9 @@ static int by_place(const void *x, const void *y)
     const struct statement *a = x, *b = y;
     const struct tt_block_row *p = &sorting->p->block[a->block],
                               *q = &sorting->p->block[b->block];
-    int file = strcmp(a->file, b->file);
 
-    if (file)
-        return file;
-    if (p->line != q->line)
-        return p->line < q->line ? -1 : 1;
-    return (p->offset > q->offset) - (p->offset < q->offset);
+    return strcmp(a->file, b->file) ?: TT_ORDER(p->line, q->line)
+           ?: TT_ORDER(p->offset, q->offset);
 }
 
 /* TDK's colours: green if it never ran, the others from orange to black. */
