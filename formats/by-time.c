@@ -6,6 +6,7 @@
 
 #include "assertion.h"
 #include "samples.h"
+#include "writers.h"
 
 static int wrong(struct tt_export *e, const char *why)
 {

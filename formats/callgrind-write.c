@@ -6,12 +6,13 @@
  * each path adds to the cost of its call; the hidden cost of a function is shared among
  * the calls of it.  Every function needs a caller: "[root]" calls those that have
  * none. */
-#include "callgrind.h"
+#include "callgrind-write.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "pairs.h"
+#include "writers.h"
 
 struct call {
     uint32_t from, to; /* functions */

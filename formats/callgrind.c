@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "arcs.h"
-#include "callgrind.h"
+#include "callgrind-write.h"
 #include "formats.h"
 #include "frames.h"
 #include "hex.h"

@@ -5,6 +5,7 @@
  *      "stackFrames": {"3": {"name": "f", "parent": 1}, …}
  *
  * All threads share the frames.  A sample lasts until the next one of its thread. */
+#include "chrome-samples.h"
 #include "chrome.h"
 
 #include <string.h>

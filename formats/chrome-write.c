@@ -5,9 +5,11 @@
  * Sums have no order in time, so events follow each other; the self cost of a context
  * comes first.  If the unit is not a time, one unit is a microsecond. */
 #include "by-time.h"
+#include "chrome-write.h"
 #include "chrome.h"
 #include "pairs.h"
 #include "statistics.h"
+#include "writers.h"
 
 struct writing {
     const struct tt_profile *p;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chrome-samples.h"
+#include "chrome-write.h"
 #include "events.h"
 #include "frames.h"
 #include "json-reader.h"

@@ -9,9 +9,5 @@
 uint64_t tt_chrome_id(const char *text); /* a number, or a hash of the text */
 /* Reads the id of a process, a thread or a frame. */
 uint64_t tt_chrome_read_id(struct tt_json *);
-/* Read the lists of samples and of frames, which are beside the events. */
-void tt_chrome_samples(struct tt_v8 *, struct tt_json *);
-void tt_chrome_frames(struct tt_v8 *, struct tt_json *);
-int tt_chrome_write(struct tt_export *, struct tt_writer *);
 
 #endif

@@ -11,6 +11,7 @@
 #include "utf8.h"
 #include "view.h"
 #include "views.h"
+#include "writers.h"
 
 enum { DOT_BOXES = 80, MERMAID_BOXES = 40 };
 static const double LEAST_LINE = 0.001; /* of the total; below, nothing can be seen */

@@ -4,11 +4,12 @@
  * In version 41, which all front ends since 2022 upgrade: tables are the thread's own.  Blocks
  * are functions and frames; contexts but the root are stacks.  Sums are one thread; by
  * time each thread has what its samples need. */
-#include "firefox.h"
+#include "firefox-write.h"
 
 #include "by-time.h"
 #include "pairs.h"
 #include "statistics.h"
+#include "writers.h"
 
 struct writing {
     const struct tt_profile *p;

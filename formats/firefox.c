@@ -7,7 +7,7 @@
  * or they are shared: the strings from version 56 on, all tables from 60 on.  The text is
  * kept, as a table may come after rows that refer to it.  Functions that are only an
  * address are places in files of code (`libs`), and symbols name them later. */
-#include "firefox.h"
+#include "firefox-write.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,6 +14,7 @@
 #include "index.h"
 #include "naming.h"
 #include "text-hash.h"
+#include "writers.h"
 
 /* Counts with a fraction are kept as millionths. */
 enum { MILLION = 1000000 };

@@ -150,11 +150,4 @@ const struct tt_format *tt_format_find(const char *name); /* or NULL */
  * cannot be read, and then its `error` is not empty.  Consumes nothing. */
 const struct tt_format *tt_format_detect(struct tt_source *);
 
-/* Returns the metric to write if there is room for one; TT_NONE with `error`: there is
- * none. */
-uint32_t tt_export_metric(struct tt_export *);
-
-/* Returns the parent of each context, of the root 0, in the profile's memory; NULL: no memory. */
-uint32_t *tt_parents_of(const struct tt_profile *);
-
 #endif

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ghc-text.h"
 #include "json-reader.h"
 #include "pairs.h"
 

@@ -22,6 +22,4 @@ int tt_ghc_add(struct tt_ghc *, uint32_t context, uint64_t calls, uint64_t bytes
                uint64_t ticks); /* 0, or an error, noted */
 void tt_ghc_finish(struct tt_ghc *);
 
-int tt_ghc_read_text(struct tt_source *, struct tt_builder *);
-
 #endif

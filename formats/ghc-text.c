@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "ghc-prof.h"
+#include "ghc-text.h"
 #include "json-reader.h"
 #include "naming.h"
 

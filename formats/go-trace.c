@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "formats.h"
-#include "go-trace.h"
+#include "go-waits.h"
 
 enum { HEADER = 16, FIRST_WITH_NAMES = 7, FIRST_WITH_BATCHES = 22 };
 

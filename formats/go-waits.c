@@ -8,7 +8,7 @@
  * Events of different processors or threads come in batches, each of which is in order;
  * they are sorted by time here.  A wait is charged to the stack where it began.  If what a
  * goroutine waited for is gone when it runs again, its wait goes on. */
-#include "go-trace.h"
+#include "go-waits.h"
 
 #include <stdlib.h>
 #include <string.h>

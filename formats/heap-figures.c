@@ -53,8 +53,8 @@ uint32_t tt_heap_metric(struct tt_builder *b, enum tt_heap_figure figure)
                              metrics[figure].flags);
 }
 
-void tt_heap_space(struct tt_builder *b, uint32_t context, const char *type,
-                   const uint64_t amount[TT_HEAP_FIGURES])
+void tt_heap_add_space(struct tt_builder *b, uint32_t context, const char *type,
+                       const uint64_t amount[TT_HEAP_FIGURES])
 {
     const uint64_t bytes = amount[TT_HEAP_BYTES], number = amount[TT_HEAP_ALLOCATIONS];
     const uint64_t freed = less(bytes, amount[TT_HEAP_LIVE_BYTES]);
@@ -73,7 +73,7 @@ static void add_space(struct tt_heap_profile *h, const char *type)
     for (size_t i = 0; i < h->figure[TT_HEAP_BYTES].amount.count; i++) {
         for (int k = 0; k < TT_HEAP_FIGURES; k++)
             amount[k] = amount_at(h, (enum tt_heap_figure)k, i);
-        tt_heap_space(h->b, (uint32_t)i, type, amount);
+        tt_heap_add_space(h->b, (uint32_t)i, type, amount);
     }
 }
 

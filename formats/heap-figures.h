@@ -38,8 +38,8 @@ void tt_heap_finish(struct tt_heap_profile *, const char *type);
 /* For a reader whose strands each have few of the contexts: the metric of a figure, and
  * the space rows of one context of the current strand. */
 uint32_t tt_heap_metric(struct tt_builder *, enum tt_heap_figure);
-void tt_heap_space(struct tt_builder *, uint32_t context, const char *type,
-                   const uint64_t amount[TT_HEAP_FIGURES]);
+void tt_heap_add_space(struct tt_builder *, uint32_t context, const char *type,
+                       const uint64_t amount[TT_HEAP_FIGURES]);
 
 /* The block of "0x109166: make (leak.c:4)" or "0x48417B4: malloc (in /lib/x.so)"; TT_NONE:
  * no memory.  Lines and addresses within a function are one block. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "builder.h"
-#include "jfr.h"
+#include "jfr-chunk.h"
 #include "utf8.h"
 
 enum { HEAD = 68, MOST_DEPTH = 32, METADATA = 0, CHECKPOINT = 1 };

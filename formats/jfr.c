@@ -4,7 +4,7 @@
  * For each kind of event with a stack, one metric is their number, and another is the sum
  * of their bytes or durations.  Stacks, threads, methods and classes are constants of the
  * chunk; each stack becomes a context once. */
-#include "jfr.h"
+#include "jfr-chunk.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "formats.h"
+#include "memray-heap.h"
+#include "memray-stacks.h"
 #include "memray.h"
 #include "sorted.h"
 
@@ -261,7 +263,7 @@ int tt_memray_finish(struct tt_memray *m)
         list_figures(f, figure);
         for (int k = 0; k < TT_HEAP_FIGURES; k++)
             tt_builder_add(m->b, TT_ROLE_SELF, f->context, metric[k], figure[k]);
-        tt_heap_space(m->b, f->context, allocators[f->allocator], figure);
+        tt_heap_add_space(m->b, f->context, allocators[f->allocator], figure);
     }
     tt_builder_no_strand(m->b);
     tt_heap_line_finish(&m->line, m->b, "heap", "bytes");

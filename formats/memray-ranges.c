@@ -3,6 +3,7 @@
  *
  * They are a treap: a search tree by address, in which the range with the greatest random
  * weight is on top.  So it is balanced, whatever the addresses are. */
+#include "memray-ranges.h"
 #include "memray.h"
 #include "random.h"
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "formats.h"
+#include "memray-stacks.h"
 #include "memray.h"
 #include "sorted.h"
 #include "walker.h"

@@ -13,6 +13,8 @@
 
 #include "formats.h"
 #include "memray.h"
+#include "memray-heap.h"
+#include "memray-stacks.h"
 
 enum {
     OLDEST = 8,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memray.h - declarations for the parts of the reader of memray's files.
+/* memray.h - what the parts of the reader of memray's files share.
  *
  *      records ─▶ threads, each with its stack ─▶ places ─▶ figures
  *
@@ -8,6 +8,7 @@
 #define TT_MEMRAY_H
 
 #include "heap-figures.h"
+#include "memray-ranges.h"
 #include "pairs.h"
 
 /* The functions that allocate, as version 12 and later number them. */
@@ -39,18 +40,6 @@ struct tt_memray_site {
     uint32_t images; /* number of the list of images that its addresses are in */
 };
 
-/* What is mapped: ranges that do not overlap. */
-struct tt_memray_range {
-    uint64_t start, end;
-    uint32_t place;
-};
-
-struct tt_memray_ranges {
-    struct tt_vector node;
-    uint32_t top, unused;
-    uint64_t random;
-};
-
 struct tt_memray {
     struct tt_source *s; /* borrowed */
     struct tt_builder *b;
@@ -75,56 +64,5 @@ struct tt_memray {
     struct tt_heap_line line, resident;
     uint64_t time;
 };
-
-/* All that return int return 0, or an error, noted. */
-
-/* ── Stacks (memray-stacks.c) ─────────────────────────────────────────────────────── */
-
-void tt_memray_stacks_init(struct tt_memray *);
-
-/* Describes a frame of Python by a key of two numbers; a later description replaces it.
- * is_entry: the interpreter was called for it; or it goes on in its caller's loop. */
-int tt_memray_frame(struct tt_memray *, uint64_t a, uint64_t b, uint32_t block,
-                    int is_entry);
-/* Returns the number of the frame with this key, or of an unknown one; TT_NONE: no
- * memory, noted. */
-uint32_t tt_memray_find_frame(struct tt_memray *, uint64_t a, uint64_t b);
-/* Returns the node of a frame below another; 0: no memory, noted. */
-uint32_t tt_memray_node(struct tt_memray *, uint32_t parent, uint32_t frame);
-int tt_memray_native(struct tt_memray *, uint64_t address, uint64_t parent);
-/* A new list of images begins; an image that lies there, from `base` on. */
-int tt_memray_images(struct tt_memray *);
-int tt_memray_image(struct tt_memray *, uint64_t start, uint64_t size, uint64_t base,
-                    size_t path);
-/* Returns the context of a site; TT_NONE: no memory, noted. */
-uint32_t tt_memray_context(struct tt_memray *, const struct tt_memray_site *);
-
-/* ── Ranges (memray-ranges.c) ─────────────────────────────────────────────────────── */
-
-void tt_memray_ranges_init(struct tt_memray_ranges *, const struct tt_memory *);
-/* Adds a range that overlaps no other one; -TT_ERR_MEMORY, not noted. */
-int tt_memray_ranges_add(struct tt_memray_ranges *, struct tt_memray_range);
-/* Returns the range that starts before an address and ends after it, or NULL.  Valid until
- * the next addition. */
-struct tt_memray_range *tt_memray_ranges_around(const struct tt_memray_ranges *,
-                                                uint64_t address);
-/* Removes one range that starts there, from `start` to before `end`; returns whether there
- * was one. */
-int tt_memray_ranges_take(struct tt_memray_ranges *, uint64_t start, uint64_t end,
-                          struct tt_memray_range *);
-
-/* ── Figures (memray-heap.c) ──────────────────────────────────────────────────────── */
-
-void tt_memray_heap_init(struct tt_memray *);
-
-/* Returns the figures of a site, valid until the next call; NULL: no memory, noted. */
-struct tt_memray_figures *tt_memray_place(struct tt_memray *,
-                                          const struct tt_memray_site *);
-int tt_memray_allocate(struct tt_memray *, const struct tt_memray_site *,
-                       uint64_t address, uint64_t size);
-void tt_memray_free(struct tt_memray *, uint64_t address);
-int tt_memray_unmap(struct tt_memray *, uint64_t address, uint64_t size);
-/* Adds all figures to the builder. */
-int tt_memray_finish(struct tt_memray *);
 
 #endif

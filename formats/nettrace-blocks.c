@@ -4,6 +4,8 @@
  * An event has a head that is short because it leaves out what is as in the event before
  * it; each block begins with zeros.  A block that is cut off is left out: programs end
  * while they are traced. */
+#include "nettrace-blocks.h"
+#include "nettrace-six.h"
 #include "nettrace.h"
 
 #include <string.h>

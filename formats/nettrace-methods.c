@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nettrace-methods.h"
 #include "nettrace.h"
 #include "sorted.h"
 #include "utf8.h"

@@ -5,6 +5,9 @@
  *
  * Events refer to threads by a number, which a block has described before.  Points in the
  * sequence may end the validity of these numbers and of those of descriptions. */
+#include "nettrace-blocks.h"
+#include "nettrace-six.h"
+#include "nettrace-methods.h"
 #include "nettrace.h"
 
 #include <string.h>

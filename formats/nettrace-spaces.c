@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nettrace-methods.h"
+#include "nettrace-spaces.h"
 #include "nettrace.h"
 #include "sorted.h"
 

@@ -15,6 +15,9 @@
 
 #include "formats.h"
 #include "frames.h"
+#include "nettrace-blocks.h"
+#include "nettrace-methods.h"
+#include "nettrace-spaces.h"
 #include "samples.h"
 
 enum what {

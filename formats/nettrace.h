@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nettrace.h - declarations for the parts of the reader of .nettrace files.
+/* nettrace.h - what the parts of the reader of .nettrace files share.
  *
  *      Nettrace │ !FastSerialization.1 │ Trace │ block │ block │ … │ 1
  *
@@ -69,79 +69,5 @@ struct tt_nettrace_cursor {
     const char *at, *end;
     int is_bad;
 };
-uint64_t tt_nettrace_take(struct tt_nettrace_cursor *, int size);
-uint64_t tt_nettrace_take_varied(struct tt_nettrace_cursor *);
-void tt_nettrace_pass(struct tt_nettrace_cursor *, uint64_t size);
-int tt_nettrace_read_events(struct tt_nettrace *, struct tt_nettrace_cursor,
-                            const struct tt_nettrace_calls *);
-int tt_nettrace_read_stacks(struct tt_nettrace *, struct tt_nettrace_cursor,
-                            const struct tt_nettrace_calls *);
-
-/* Reads when the run began, and the clock. */
-void tt_nettrace_read_clock(struct tt_nettrace *, struct tt_nettrace_cursor *);
-
-/* Walks over all blocks.  0, or an error, noted. */
-int tt_nettrace_walk(struct tt_nettrace *, const struct tt_nettrace_calls *);
-int tt_nettrace_walk_six(struct tt_nettrace *, const struct tt_nettrace_calls *);
-
-/* ── Methods ──────────────────────────────────────────────────────────────────────── */
-
-struct tt_nettrace_method {
-    uint64_t pid, start, size, module;
-    size_t name; /* in `text` */
-    uint32_t block, order;
-};
-
-struct tt_nettrace_methods {
-    const struct tt_memory *memory;
-    struct tt_vector method; /* struct tt_nettrace_method; sorted in the end */
-    struct tt_vector text;   /* char: names, each with its end */
-    struct tt_vector path;   /* size_t: of a module, in `text` */
-    struct tt_pairs modules; /* of a process: index of its path + 1 */
-    struct tt_pairs places;  /* blocks of addresses in no method */
-};
-
-/* A payload that is being read: numbers, and texts of UTF-16 up to a 0. */
-struct tt_nettrace_payload {
-    const char *at, *end;
-};
-uint64_t tt_nettrace_number(struct tt_nettrace_payload *, int size);
-/* Adds a text to a vector of characters, without its end: 0, or -1 without memory. */
-int tt_nettrace_text(struct tt_nettrace_payload *, struct tt_vector *to);
-
-void tt_nettrace_methods_init(struct tt_nettrace_methods *, const struct tt_memory *);
-int tt_nettrace_add_method(struct tt_nettrace_methods *, uint64_t pid,
-                           struct tt_nettrace_payload);
-int tt_nettrace_add_module(struct tt_nettrace_methods *, uint64_t pid,
-                           struct tt_nettrace_payload);
-void tt_nettrace_sort(struct tt_nettrace_methods *);
-/* Is an address of a process in a method? */
-int tt_nettrace_is_method(const struct tt_nettrace_methods *, uint64_t pid,
-                          uint64_t address);
-/* Returns the block of an address; TT_NONE: no memory. */
-uint32_t tt_nettrace_block(struct tt_nettrace_methods *, struct tt_builder *,
-                           uint64_t pid, uint64_t address);
-
-/* ── Mappings of many processes ───────────────────────────────────────────────────── */
-
-struct tt_nettrace_spaces {
-    struct tt_vector mapping, symbol; /* sorted in the end */
-    struct tt_vector text;            /* char */
-    struct tt_pairs ids;              /* of files: build-ids, in the text */
-    struct tt_pairs places;           /* blocks of addresses without a symbol */
-};
-
-void tt_nettrace_spaces_init(struct tt_nettrace_spaces *, const struct tt_memory *);
-/* A number of as many bytes as it needs. */
-uint64_t tt_nettrace_varied(struct tt_nettrace_payload *);
-/* They take events of Universal.System: 0, or -1 without memory. */
-int tt_nettrace_add_mapping(struct tt_nettrace_spaces *, uint64_t pid,
-                            struct tt_nettrace_payload);
-int tt_nettrace_add_symbol(struct tt_nettrace_spaces *, struct tt_nettrace_payload);
-int tt_nettrace_add_about(struct tt_nettrace_spaces *, struct tt_nettrace_payload);
-void tt_nettrace_sort_spaces(struct tt_nettrace_spaces *);
-/* Returns the block of an address of a process; TT_NONE: no memory. */
-uint32_t tt_nettrace_place(struct tt_nettrace_spaces *, struct tt_builder *, uint64_t pid,
-                           uint64_t address);
 
 #endif

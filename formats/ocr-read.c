@@ -18,7 +18,7 @@
 
 #include "frames.h"
 #include "naming.h"
-#include "ocr-files.h"
+#include "ocr-write.h"
 #include "sorted.h"
 #include "statistics.h"
 

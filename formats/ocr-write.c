@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ocr-files.h"
+#include "ocr-write.h"
 #include "ocr.h"
 #include "sorted.h"
 #include "statistics.h"

@@ -4,7 +4,7 @@
  * The dictionary may come after messages that refer to it: one pass finds its rows, the
  * next reads the profiles.  Each stack becomes a context once.  JSON is translated to the
  * same message first; there may be several of them, one after the other. */
-#include "otlp.h"
+#include "otlp-read.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,11 +9,13 @@
  * the content of the file, so that one that is sent twice can be recognised.  This part of
  * the protocol is under development: other versions may read something else in it, or
  * nothing. */
-#include "otlp.h"
+#include "otlp-read.h"
 
 #include "content-hash.h"
 #include "otlp-owners.h"
+#include "pprof-write.h"
 #include "pprof.h"
+#include "writers.h"
 
 enum { DATA_RESOURCE = 1, DATA_DICTIONARY = 2 };
 enum { RESOURCE_RESOURCE = 1, RESOURCE_SCOPES = 2, SCOPE_SCOPE = 1, SCOPE_PROFILES = 2 };

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "perfdata-events.h"
 #include "perfdata.h"
 
 enum holds {

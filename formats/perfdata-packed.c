@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "perfdata-packed.h"
 #include "perfdata.h"
 
 enum { ROOM = 1 << 17 }; /* a record has 64 KiB at most */

@@ -9,6 +9,7 @@
  * still belong to the call in the old one. */
 #include <string.h>
 
+#include "perfdata-spaces.h"
 #include "perfdata.h"
 
 enum { KERNEL = 0 };

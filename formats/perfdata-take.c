@@ -2,6 +2,7 @@
 /* perfdata-take.c - takes records in the order of their times: mappings and samples. */
 #include <string.h>
 
+#include "perfdata-take.h"
 #include "perfdata.h"
 #include "walker.h"
 

@@ -11,6 +11,7 @@
  * still exists.  A file that was mapped below LOW was not moved, so its addresses are
  * those it ran at. */
 #include "naming.h"
+#include "perfdata-tree.h"
 #include "perfdata.h"
 #include "samples.h"
 #include "sorted.h"

@@ -15,6 +15,7 @@
 
 #include "formats.h"
 #include "perfdata.h"
+#include "perfdata-take.h"
 #include "sorted.h"
 #include "walker.h"
 

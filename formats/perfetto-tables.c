@@ -5,7 +5,7 @@
  * The same stack may have several numbers, in several states.  So what a number means is
  * found by content: a frame by its module, address, name and file; a stack by the stack of
  * its caller and its frame. */
-#include "perfetto.h"
+#include "perfetto-tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * a packet), samples by perf events, and figures of heaps, which are sums since the
  * beginning.  What they refer to comes before them in their sequence, or in the same
  * packet.  Names of threads, and of addresses, may come later: packets are read twice. */
-#include "perfetto.h"
+#include "perfetto-tables.h"
 
 #include <limits.h>
 #include <stdio.h>

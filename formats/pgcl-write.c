@@ -5,12 +5,13 @@
  * fact.  If that is still an order of all contexts, the writer uses it, and the file is
  * the same as the one that was read.  Otherwise modules, cost centres and entries are in
  * the profile's order. */
-#include "pgcl.h"
+#include "pgcl-write.h"
 
 #include <string.h>
 
 #include "pairs.h"
 #include "sorted.h"
+#include "writers.h"
 
 struct text {
     const char *at;

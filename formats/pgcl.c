@@ -5,7 +5,7 @@
  * number of entries still to come is a single counter.  It is read twice: first to check
  * that it is complete, and to find the layout, which version 1 does not state; then to
  * take the figures. */
-#include "pgcl.h"
+#include "pgcl-write.h"
 
 #include <string.h>
 

@@ -10,7 +10,9 @@
 
 #include <string.h>
 
+#include "pprof-write.h"
 #include "wire.h"
+#include "writers.h"
 
 struct writing {
     const struct tt_profile *p;

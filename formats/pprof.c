@@ -12,6 +12,7 @@
 
 #include "frames.h"
 #include "pairs.h"
+#include "pprof-write.h"
 
 enum { MOST_METRICS = 64 };
 enum slot { NAME, FILE_NAME, MODULE, SLOTS };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pprof.h - profile.proto: the numbers of its fields, and its writer. */
+/* pprof.h - profile.proto: the numbers of its fields, and its units. */
 #ifndef TT_PPROF_H
 #define TT_PPROF_H
 
@@ -19,10 +19,7 @@ enum {
     TT_PROFILE_DEFAULT_TYPE = 14,
 };
 
-/* Returns the format's name of a Tallytree unit. */
-const char *tt_pprof_unit(const char *unit);
 /* Replaces a unit of the format by that of Tallytree; returns the factor. */
 uint64_t tt_pprof_read_unit(const char **unit);
-int tt_pprof_write(struct tt_export *, struct tt_writer *);
 
 #endif

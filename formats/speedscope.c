@@ -12,6 +12,7 @@
 #include "json-reader.h"
 #include "samples.h"
 #include "stretches.h"
+#include "writers.h"
 
 enum { MOST_METRICS = 256 };
 

@@ -12,6 +12,7 @@
 
 #include "formats.h"
 #include "heap-figures.h"
+#include "v8-write.h"
 #include "v8.h"
 
 struct level {

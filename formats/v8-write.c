@@ -13,7 +13,9 @@
 
 #include "by-time.h"
 #include "statistics.h"
+#include "v8-write.h"
 #include "v8.h"
+#include "writers.h"
 
 struct writing {
     const struct tt_profile *p;

@@ -59,6 +59,4 @@ struct tt_v8_names {
 };
 int tt_v8_finish(struct tt_v8 *, const struct tt_v8_names *, int is_main);
 
-int tt_v8_write(struct tt_export *, struct tt_writer *); /* v8-write.c */
-
 #endif

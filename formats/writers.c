@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "formats.h"
+#include "writers.h"
 
 uint32_t tt_export_metric(struct tt_export *e)
 {

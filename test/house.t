@@ -66,8 +66,8 @@ double_tags()
 }
 
 # strays ROOM... - functions that a header of the rooms declares and another file than the header's
-# own defines.  building.h has those of builder.c that only the files of a builder call.  There is a
-# file for each processor of some headers, as of machine.h.
+# own defines, and functions that two files define.  building.h has those of builder.c that only the
+# files of a builder call.  There is a file for each processor of some headers, as of machine.h.
 strays()
 {
     # shellcheck disable=SC2016,SC2046
@@ -75,7 +75,7 @@ strays()
         local $/;
         for my $file (@ARGV) {
             open my $in, "<", $file or die;
-            my $text = <$in> =~ s{/\*.*?\*/|^#(?:[^\n]*\\\n)*[^\n]*|"(?:[^"\\\n]|\\.)*"}{}gmsr;
+            my $text = <$in> =~ s{/\*.*?\*/|^#(?:[^\n]*\\\n)*[^\n]*|"(?:[^"\\\n]|\\.)*"|\x27(?:[^\x27\\\n]|\\.)+\x27}{}gmsr;
             my $name = $file =~ s{^.*/}{}r =~ s{\.[ch]$}{}r =~ s{^building$}{builder}r
                 =~ s{-(?:machine|x86_64|aarch64)$}{}r;
             $text =~ s/__attribute__\(\((?:[^()]|\([^()]*\))*\)\)//g;
@@ -83,7 +83,11 @@ strays()
             for (split /(?<=[;\@])/, $text) {
                 next if /^\s*(?:static|typedef|extern|_Static_assert)\b/;
                 my ($function, $end) = /^\s*[a-z][\w\s*]*?\b(\w+)\s*\(.*([;\@])$/s or next;
-                $defined{$function} = $name if $end eq "\@" and $file =~ /c$/;
+                if ($end eq "\@" and $file =~ /c$/) {
+                    print "$file: $function is of $defined{$function}, too\n"
+                        if ($defined{$function} // $name) ne $name;
+                    $defined{$function} = $name;
+                }
                 push @declared, [$function, $name, $file] if $end eq ";" and $file =~ /h$/;
             }
         }
@@ -99,7 +103,8 @@ none "no function is longer than 60 lines, but for a switch of ten cases" too_lo
 none "no two files have one name" namesakes
 none "no two types have one name" double_tags
 none "the functions of a header are those of its file" strays \
-    base runtime unwind symbols interpreters sample functions preload heap locks profile report layouts serve command
+    base runtime unwind symbols interpreters sample functions preload heap locks profile formats report layouts serve \
+    command
 none "no line ends in blanks" trailing_blanks
 none "all that has a version has the same" other_versions
 finish

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ocr-files.h - declarations for the reader and the writer of OCR's format. */
-#ifndef TT_OCR_FILES_H
-#define TT_OCR_FILES_H
+/* ocr-write.h - the writer of the format that ocr-read.c reads. */
+#ifndef TT_OCR_WRITE_H
+#define TT_OCR_WRITE_H
 
 #include "formats.h"
 

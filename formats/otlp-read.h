@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* otlp.h - OpenTelemetry's profiles: the reader, parts of the writer, and the numbers of
- * fields. */
-#ifndef TT_OTLP_H
-#define TT_OTLP_H
+/* otlp-read.h - OpenTelemetry's profiles: the reader, and the numbers of fields. */
+#ifndef TT_OTLP_READ_H
+#define TT_OTLP_READ_H
 
 #include "formats.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* perfetto.h - declarations for the parts of the reader of Perfetto's traces.
+/* perfetto-tables.h - the tables of Perfetto's traces.
  *
  *      packets ─┬─ tables: texts, mappings, frames, stacks by number ─▶ contexts
  *               └─ samples of stacks, and figures of heaps
@@ -7,8 +7,8 @@
  * A number belongs to a state: that of the sequence of packets it came in, until the
  * sequence clears it.  Names of addresses come at the end of a trace, so that it is read
  * twice. */
-#ifndef TT_PERFETTO_H
-#define TT_PERFETTO_H
+#ifndef TT_PERFETTO_TABLES_H
+#define TT_PERFETTO_TABLES_H
 
 #include "builder.h"
 #include "frames.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jfr.h - a chunk of a recording of Java's Flight Recorder: its types, constants and
+/* jfr-chunk.h - a chunk of a recording of Java's Flight Recorder: its types, constants and
  * values.
  *
  *      ┌──────┬───────────────────┬─────────────┬──────────┐
@@ -10,8 +10,8 @@
  * with its class.  Checkpoints are pools of constants, (class, key) to value.  Nothing is
  * unpacked: a place is a class and an offset in the chunk, and fields are found by
  * walking. */
-#ifndef TT_JFR_H
-#define TT_JFR_H
+#ifndef TT_JFR_CHUNK_H
+#define TT_JFR_CHUNK_H
 
 #include "pairs.h"
 #include "source.h"

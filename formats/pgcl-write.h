@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* pgcl.h - declarations for the reader and the writer of Clean's profiles. */
-#ifndef TT_PGCL_H
-#define TT_PGCL_H
+/* pgcl-write.h - the writer of Clean's profiles, and what the reader shares with it. */
+#ifndef TT_PGCL_WRITE_H
+#define TT_PGCL_WRITE_H
 
 #include "formats.h"
 

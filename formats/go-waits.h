@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* go-trace.h - declarations for the two parts of the reader of Go's execution traces. */
-#ifndef TT_GO_TRACE_H
-#define TT_GO_TRACE_H
+/* go-waits.h - events of Go's execution traces: their places, and waits. */
+#ifndef TT_GO_WAITS_H
+#define TT_GO_WAITS_H
 
 #include "builder.h"
 #include "byte-reader.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* firefox.h - the writer of the format that firefox.c reads. */
-#ifndef TT_FIREFOX_H
-#define TT_FIREFOX_H
+/* firefox-write.h - the writer of the format that firefox.c reads. */
+#ifndef TT_FIREFOX_WRITE_H
+#define TT_FIREFOX_WRITE_H
 
 #include "formats.h"
 
