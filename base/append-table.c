@@ -7,7 +7,7 @@
 
 #include "assertion.h"
 
-enum { FIRST_BITS = 11 };
+enum { FIRST_BITS = 8 };
 
 int tt_append_table_reserve(struct tt_append_table **table, size_t record)
 {

@@ -21,6 +21,7 @@
 
 #include "cancel.h"
 #include "frame-info.h"
+#include "linked.h"
 #include "registry.h"
 #include "snapshot.h"
 #include "tallytree.h"
@@ -122,6 +123,7 @@ struct walk {
     struct tt_snapshot *snapshot;
     uint64_t loads, unloads;
     int unchanged, error, first;
+    struct tt_linked linked;
 };
 
 static int has(const struct dl_phdr_info *o, uint64_t address)
@@ -188,11 +190,13 @@ static const char *path_of(const struct dl_phdr_info *o, int first, char *room,
     return o->dlpi_name ? o->dlpi_name : "";
 }
 
-/* The program, this code, the C library and the loader are never unloaded. */
-static int stays(const struct dl_phdr_info *o, int first)
+/* What the program is linked with, this code, the C library and the loader are never
+ * unloaded.  What comes after the first snapshot was loaded by dlopen. */
+static int stays(struct tt_linked *linked, const struct dl_phdr_info *o, int first)
 {
-    return first || has(o, (uintptr_t)tt_modules_refresh) ||
-           has(o, (uintptr_t)dl_iterate_phdr) || has(o, getauxval(AT_BASE));
+    return (!atomic_load(&own.current) && tt_linked_add(linked, o, first)) || first ||
+           has(o, (uintptr_t)tt_modules_refresh) || has(o, (uintptr_t)dl_iterate_phdr) ||
+           has(o, getauxval(AT_BASE));
 }
 
 /* Differs after each change. */
@@ -262,7 +266,7 @@ static int add_object(struct dl_phdr_info *o, size_t size, void *arg)
     if (w->unchanged)
         return 1;
     tt_image_of_memory(&image, o->dlpi_addr, o->dlpi_phdr, o->dlpi_phnum);
-    image.stays = stays(o, first);
+    image.stays = stays(&w->linked, o, first);
     w->error = tt_snapshot_add(w->snapshot, &image, path_of(o, first, room, sizeof room),
                                NULL);
     return w->error;

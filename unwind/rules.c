@@ -13,23 +13,29 @@
 enum {
     NONE = -1,
     BUCKETS_MIN = 16,
-    BUCKETS_MAX = 4096,
+    BUCKETS_MAX = 1024,
     SAMPLE = 64,
+    SOON = 4096,
     CHUNK = 1 << 18,
 };
 
-/* Storage of functions, in a separate mapping. */
+/* Storage, in a separate mapping. */
 struct chunk {
     struct chunk *before;
     size_t size;
     _Atomic size_t used;
 };
 
+/* Of all tables whose modules stay.  They are never freed, and close together: a process
+ * that ends soon pays most for the pages that it touches. */
+static struct chunk *_Atomic staying;
+
 struct tt_rule_store {
-    struct chunk *_Atomic chunk;
+    struct chunk *_Atomic *chunks; /* `staying`, or */
+    struct chunk *_Atomic own;
     uint64_t covered;
     uint32_t mask; /* buckets - 1 */
-    const struct tt_function *_Atomic bucket[];
+    const struct tt_function *_Atomic *_Atomic buckets; /* NULL: no function so far */
 };
 
 static size_t align(size_t size) { return (size + 15) & ~(size_t)15; }
@@ -66,15 +72,13 @@ static int64_t find_entry(const struct tt_rules *r, int64_t at)
 
 /* ── Functions ────────────────────────────────────────────────────────────────────── */
 
-static const struct tt_function *_Atomic *bucket_of(const struct tt_rules *r, uint32_t i)
-{
-    return &r->store->bucket[i & r->store->mask];
-}
-
 static const struct tt_function *find_made(const struct tt_rules *r, uint32_t i)
 {
-    const struct tt_function *f = atomic_load_explicit(bucket_of(r, i),
-                                                       memory_order_acquire);
+    const struct tt_function *_Atomic *b = atomic_load_explicit(&r->store->buckets,
+                                                                memory_order_acquire);
+    const struct tt_function *f = b ? atomic_load_explicit(&b[i & r->store->mask],
+                                                           memory_order_acquire)
+                                    : NULL;
 
     while (f && f->entry != i)
         f = f->next;
@@ -96,7 +100,7 @@ static void *take_of(struct chunk *c, size_t size)
 }
 
 /* A chunk more, unless another thread adds one.  0 without memory. */
-static int add_chunk(struct tt_rule_store *s, struct chunk *before, size_t least)
+static int add_chunk(struct chunk *_Atomic *chunks, struct chunk *before, size_t least)
 {
     size_t size = least > CHUNK / 4 ? least + CHUNK : CHUNK;
     struct chunk *c = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -107,27 +111,44 @@ static int add_chunk(struct tt_rule_store *s, struct chunk *before, size_t least
     c->before = before;
     c->size = size;
     c->used = align(sizeof *c);
-    if (!atomic_compare_exchange_strong(&s->chunk, &before, c))
+    if (!atomic_compare_exchange_strong(chunks, &before, c))
         munmap(c, size);
     return 1;
 }
 
-static void *take_room(struct tt_rule_store *s, size_t size)
+static void *take_room(struct chunk *_Atomic *chunks, size_t size)
 {
     struct chunk *c;
     void *room;
 
     do
-        c = atomic_load(&s->chunk);
-    while (!(room = take_of(c, align(size))) && add_chunk(s, c, size));
+        c = atomic_load(chunks);
+    while (!(room = take_of(c, align(size))) && add_chunk(chunks, c, size));
     return room;
+}
+
+/* Many modules are never on a stack, and then need none.  If another thread was faster,
+ * these are lost. */
+static const struct tt_function *_Atomic *buckets_of(struct tt_rule_store *s)
+{
+    const struct tt_function *_Atomic *none = NULL, *_Atomic *buckets =
+        atomic_load(&s->buckets);
+
+    if (buckets || !(buckets = take_room(s->chunks, (s->mask + 1) * sizeof *buckets)))
+        return buckets;
+    if (!atomic_compare_exchange_strong(&s->buckets, &none, buckets))
+        return none;
+    return buckets;
 }
 
 /* If another thread was faster, the table has both, and they are equal. */
 static const struct tt_function *publish(const struct tt_rules *r, struct tt_function *f)
 {
-    const struct tt_function *_Atomic *bucket = bucket_of(r, f->entry);
+    const struct tt_function *_Atomic *bucket = buckets_of(r->store);
 
+    if (!bucket)
+        return NULL;
+    bucket += f->entry & r->store->mask;
     f->next = atomic_load(bucket);
     while (!atomic_compare_exchange_weak(bucket, &f->next, f))
         ;
@@ -139,7 +160,7 @@ static const struct tt_function *store(const struct tt_rules *r, uint32_t i,
                                        const struct tt_rule_builder *b)
 {
     size_t rows = b->rows * sizeof *b->row, words = b->words * sizeof *b->word;
-    struct tt_function *f = take_room(r->store, sizeof *f + rows + words);
+    struct tt_function *f = take_room(r->store->chunks, sizeof *f + rows + words);
 
     if (!f)
         return NULL;
@@ -211,17 +232,30 @@ const uint8_t *tt_frame_bytes(const struct tt_frame_info *i, uint32_t at, size_t
 
 /* ── How much code has rules ──────────────────────────────────────────────────────── */
 
+/* Where the next function starts soon after, it reads no entry: each may be in a page of the
+ * file that nothing else needs. */
+static uint64_t size_of(const struct tt_rules *r, struct tt_frame_reader *reader,
+                        uint32_t i)
+{
+    struct tt_frame_function f;
+    int64_t gap = SOON;
+
+    if (i + 1 < r->functions)
+        gap = (int64_t)entry_at(r, i + 1).start - entry_at(r, i).start;
+    if (gap >= 0 && gap < SOON)
+        return (uint64_t)gap;
+    return tt_frame_read(reader, offset_of(r, i), &f) ? f.end - f.start : 0;
+}
+
 static uint64_t sum_sizes(const struct tt_rules *r, uint32_t step)
 {
     struct tt_frame_reader *reader = tt_frame_reader_take(&r->info);
-    struct tt_frame_function f;
     uint64_t sum = 0;
 
     if (!reader)
         return 0;
     for (uint64_t i = 0; i < r->functions; i += step)
-        if (tt_frame_read(reader, offset_of(r, (uint32_t)i), &f))
-            sum += f.end - f.start;
+        sum += size_of(r, reader, (uint32_t)i);
     tt_frame_reader_give(reader);
     return sum;
 }
@@ -439,21 +473,23 @@ static void fill(struct tt_rules *r, const struct making *m, const struct parts 
 static int allocate(struct tt_rules **rules, const struct making *m)
 {
     struct parts p = parts_of(m);
-    size_t functions = count_of(m), buckets = buckets_for(functions),
+    size_t functions = count_of(m),
            before = align(sizeof **rules) + align(p.entries) + align(p.bytes) +
                     align(p.debug),
-           size = before + sizeof(struct tt_rule_store) +
-                  buckets * sizeof(*rules)->store->bucket[0];
-    struct tt_rules *r = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+           size = before + sizeof(struct tt_rule_store);
+    struct tt_rules *r = m->info->stays
+                             ? take_room(&staying, size)
+                             : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    if (r == MAP_FAILED)
+    if (!r || r == MAP_FAILED)
         return -TT_ERR_MEMORY;
     r->size = size;
     r->base = m->info->low;
     r->functions = (uint32_t)functions;
     r->store = (struct tt_rule_store *)(void *)((char *)r + before);
-    r->store->mask = (uint32_t)buckets - 1;
+    r->store->chunks = m->info->stays ? &staying : &r->store->own;
+    r->store->mask = buckets_for(functions) - 1;
     r->store->covered = m->covered;
     fill(r, m, &p, (char *)r + align(sizeof *r));
     *rules = r;
@@ -480,13 +516,13 @@ int tt_rules_new(struct tt_rules **rules, const struct tt_frame_info *info)
 
 void tt_rules_free(struct tt_rules *r)
 {
-    struct chunk *c = r ? atomic_load(&r->store->chunk) : NULL;
+    struct chunk *c = r ? atomic_load(&r->store->own) : NULL;
 
     while (c) {
         struct chunk *before = c->before;
         munmap(c, c->size);
         c = before;
     }
-    if (r)
+    if (r && !r->info.stays)
         munmap(r, r->size);
 }

@@ -8,9 +8,10 @@
  *      row        [at rule]   at: from the function's start
  *      rule       [cfa set how how]        equal ones of one function are stored once
  *
- * A table is in one mapping, with a copy of the bytes that it is read from, unless those
- * stay in memory.  So the module may be unloaded while its table is in use.  Functions
- * are added without a lock, also in signal handlers, and never change. */
+ * A table is in one mapping, with a copy of the bytes that it is read from: the module may
+ * be unloaded while its table is in use.  Tables of modules that stay have no copy, share
+ * mappings, and are never freed.  Functions are added without a lock, also in signal
+ * handlers, and never change. */
 #ifndef TT_RULES_H
 #define TT_RULES_H
 
@@ -88,7 +89,7 @@ struct tt_rules {
     uint32_t at_shift;         /* its at + this: offset in the sections, modulo 2^32 */
     struct tt_frame_info info; /* the bytes that functions are read from */
     struct tt_rule_store *store;
-    size_t size; /* of the mapping that this is in */
+    size_t size; /* of this, in a separate mapping unless the module stays */
 };
 
 /* Any bytes give a table, maybe an empty one: a damaged entry is skipped, and bytes after
