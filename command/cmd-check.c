@@ -196,8 +196,7 @@ static int check_profiles(struct checking *c, const struct tt_profile *a,
         begin_answer(c,
                      tt_table_column_at(&table, tt_table_find(&table, "total.a"))->unit);
         error = check_rows(c, &table);
-        if (!error)
-            error = tt_show_table(&c->show, &c->answer, b);
+        error = error ?: tt_show_table(&c->show, &c->answer, b);
         tt_table_fini(&c->answer);
     }
     tt_table_fini(&table);
@@ -256,8 +255,7 @@ static int run(int argc, char **argv)
         status = tt_command_wants(&tt_command_check, "two recordings or profiles");
         goto done;
     }
-    if (!error)
-        error = check(&c, argv + 1);
+    error = error ?: check(&c, argv + 1);
     status = error ? TT_EXIT_FAILED : c.regressions ? TT_EXIT_NO : TT_EXIT_DONE;
 done:
     tt_pattern_free(c.pattern);

@@ -82,8 +82,7 @@ static int show(struct comparison *c, const struct tt_profile *a,
     struct tt_table table;
     int error = complain(c, tt_diff(a, b, &c->query, &c->options, &table));
 
-    if (!error)
-        error = tt_show_table(&c->show, &table, b);
+    error = error ?: tt_show_table(&c->show, &table, b);
     tt_table_fini(&table);
     return error;
 }
@@ -118,10 +117,8 @@ static int compare_range(struct comparison *c, char **path)
     if (error)
         return error;
     error = complain(c, tt_query_turn(&c->query));
-    if (!error)
-        error = complain(c, tt_filter_apply(&in.profile, &c->query, &range));
-    if (!error)
-        error = show(c, rest.profile, range.profile);
+    error = error ?: complain(c, tt_filter_apply(&in.profile, &c->query, &range));
+    error = error ?: show(c, rest.profile, range.profile);
     tt_filter_close(&range, &tt_scratch);
     tt_filter_close(&rest, &tt_scratch);
     tt_input_close(&in);

@@ -243,7 +243,7 @@ static int write_file(struct exporting *x, struct tt_export *e, const char *path
         return error;
     error = write_packed(x, e, &output);
     closing = tt_output_close(&output, !error);
-    return error ? error : closing;
+    return error ?: closing;
 }
 
 /* Writes each part as a file of a folder; the folder appears complete or not at all. */
@@ -263,7 +263,7 @@ static int write_parts(struct exporting *x, struct tt_export *e)
         free(path);
     }
     closing = tt_folder_close(&folder, !error);
-    return error ? error : closing;
+    return error ?: closing;
 }
 
 /* Returns the only part that is not empty; TT_NONE: there are several. */
@@ -316,7 +316,7 @@ static int measure(struct exporting *x, struct tt_export *e, uint64_t *size)
     *size = 0;
     tt_writer_init(&writer, put_nowhere, size);
     error = x->format->write(e, &writer);
-    return error ? error : tt_writer_flush(&writer);
+    return error ?: tt_writer_flush(&writer);
 }
 
 /* Removes parts below a share of the profile. */
@@ -329,8 +329,7 @@ static int prune(const struct tt_profile *p, double share, struct tt_filtered *l
     tt_query_init(&q, &tt_scratch);
     (void)snprintf(text, sizeof text, "%.10f%%", share * 100);
     error = tt_query_set(&q, "prune", text);
-    if (!error)
-        error = tt_filter_apply(p, &q, left);
+    error = error ?: tt_filter_apply(p, &q, left);
     tt_query_fini(&q);
     return error;
 }
@@ -467,8 +466,7 @@ static int export_files(struct exporting *x)
         error = read_sources(x, &e);
     if (!error && x->most)
         error = shrink(x, &e, &left, &pruned);
-    if (!error)
-        error = write_format(x, &e);
+    error = error ?: write_format(x, &e);
     if (pruned)
         tt_filter_close(&left, &tt_scratch);
     if (e.before)

@@ -83,7 +83,7 @@ static int take_flag(struct lua *l, const struct tt_flags *f)
         l->interpreter = value;
         return 0;
     }
-    return error ? error : add_field(l, f->flag->name, value);
+    return error ?: add_field(l, f->flag->name, value);
 }
 
 static int do_nothing(void *unused)

@@ -274,7 +274,7 @@ static int push_files(struct pushing *x, char *const *paths, int count)
             error = tt_sender_send(&x->sender, 0);
     }
     tt_file_list_free(&list);
-    return error ? error : tt_sender_send(&x->sender, 1);
+    return error ?: tt_sender_send(&x->sender, 1);
 }
 
 /* ── A chain ──────────────────────────────────────────────────────────────────────── */

@@ -645,7 +645,7 @@ static int write_recording(const char *out)
     void *copy = error ? NULL : tt_snapshot(&size);
 
     if (!copy) {
-        error = error ? error : -TT_ERR_MEMORY;
+        error = error ?: -TT_ERR_MEMORY;
         tt_complain("%s: %s", out, tt_error_text(error));
         return error;
     }
@@ -775,8 +775,7 @@ static int run(int argc, char **argv)
         return status;
     for (int i = 0; i < TT_KINDS; i++)
         o.mode[i] = TT_MODE_EXACT;
-    if (!error)
-        error = tt_start_with(&o);
+    error = error ?: tt_start_with(&o);
     if (error) {
         tt_complain("%s", tt_error_text(error));
         return TT_EXIT_FAILED;

@@ -420,14 +420,12 @@ static int prepare(struct report *r)
 {
     int error = set_all(r);
 
-    if (!error)
-        error = check_form(r);
+    error = error ?: check_form(r);
     if (error)
         return error;
     take_view(r);
     error = complain_of_query(r, tt_query_check(&r->query));
-    if (!error)
-        error = complain_of_view(r);
+    error = error ?: complain_of_view(r);
     if (!error && !r->files)
         error = take_newest(r);
     return error;

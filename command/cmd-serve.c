@@ -119,12 +119,9 @@ static int write_pprof(const struct tt_profile *p, const char *first, struct pac
     int error = pack ? 0 : -TT_ERR_MEMORY;
 
     tt_writer_init(&writer, tt_pack_put, pack);
-    if (!error)
-        error = tt_format_pprof.write(&e, &writer);
-    if (!error)
-        error = tt_writer_flush(&writer);
-    if (!error)
-        error = tt_pack_finish(pack);
+    error = error ?: tt_format_pprof.write(&e, &writer);
+    error = error ?: tt_writer_flush(&writer);
+    error = error ?: tt_pack_finish(pack);
     tt_pack_free(pack);
     return error;
 }
@@ -165,16 +162,14 @@ static int pack_growth(const struct tt_live_snapshot *now,
     if (!error && then)
         tt_builder_fact(b, "lasted", TT_FACT_MAX,
                         (uint64_t)((now->time - then->time) * 1e9), "");
-    if (!error)
-        error = tt_builder_finish(b, &image, &size);
+    error = error ?: tt_builder_finish(b, &image, &size);
     tt_builder_free(b);
     if (error)
         return error;
     error = tt_profile_open(&p, image, size, &tt_scratch);
     if (!error) {
         error = tt_profile_check(&p);
-        if (!error)
-            error = write_pprof(&p, first, out);
+        error = error ?: write_pprof(&p, first, out);
         tt_profile_close(&p);
     }
     tt_memory_put(&tt_scratch, image);
@@ -343,7 +338,7 @@ static int find_process(struct serving *s, const struct tt_flags *f)
     pid_t pid;
     int error = tt_command_process(&tt_command_serve, f, &pid);
 
-    return error ? error : tt_live_snapshot_find(pid, s->found, sizeof s->found);
+    return error ?: tt_live_snapshot_find(pid, s->found, sizeof s->found);
 }
 
 static int serve(struct serving *s, const sigset_t *ends)

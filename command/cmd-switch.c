@@ -656,7 +656,7 @@ static int switch_off(struct switching *s)
         return 0; /* the program records by itself */
     (void)snprintf(s->run.folder, sizeof s->run.folder, "%s", answered(s, "output"));
     error = find_output(s);
-    return error ? error : as_its_user(s, gather);
+    return error ?: as_its_user(s, gather);
 }
 
 static int run_off(int argc, char **argv)

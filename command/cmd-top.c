@@ -168,17 +168,13 @@ static int make_query(const struct tt_watch *t, struct tt_query *q)
     tt_query_init(q, &tt_scratch);
     for (size_t i = 0; !error && i < t->given.count; i++)
         error = tt_filter_take(q, "top", t->clean, g[i].flag, g[i].value);
-    if (!error)
-        error = set(q, "metric", t->metric);
+    error = error ?: set(q, "metric", t->metric);
     for (int i = 0; !error && i < 3; i++)
         error = set(q, "strand", t->strand.filter[i]);
-    if (!error)
-        error = set(q, "select", t->pattern);
-    if (!error)
-        error = set(q, "block", t->block);
-    if (!error)
-        error = set(q, "view", t->view);
-    return error ? error : set(q, "sort", tt_watch_sort(t));
+    error = error ?: set(q, "select", t->pattern);
+    error = error ?: set(q, "block", t->block);
+    error = error ?: set(q, "view", t->view);
+    return error ?: set(q, "sort", tt_watch_sort(t));
 }
 
 /* The lines and instructions of functions are read from the files that run. */
@@ -202,8 +198,7 @@ int tt_watch_look(struct tt_watch *t, struct tt_query *q, struct tt_table *table
     int error = make_query(t, q);
 
     tt_table_init(table, "", &tt_scratch);
-    if (!error)
-        error = open_listing(t);
+    error = error ?: open_listing(t);
     if (error)
         return error;
     q->listing = tt_read_listing_of(t->listing);
@@ -214,8 +209,7 @@ int tt_watch_look(struct tt_watch *t, struct tt_query *q, struct tt_table *table
         q->since = before->filtered.profile;
         q->seconds = t->now->time - before->time;
     }
-    if (!error)
-        error = tt_view(t->now->filtered.profile, q, table);
+    error = error ?: tt_view(t->now->filtered.profile, q, table);
     return complain_of(q, error);
 }
 
@@ -320,8 +314,7 @@ static int print_looks(struct tt_watch *t)
             break;
         wait_for_next(t);
         error = tt_watch_read(t);
-        if (!error)
-            error = print_look(t, 0);
+        error = error ?: print_look(t, 0);
     }
     return error;
 }
@@ -408,10 +401,9 @@ static int check(struct tt_watch *t)
     uint32_t width;
     int error = make_query(t, &q);
 
-    if (!error)
-        error = complain_of(&q, tt_query_check(&q));
+    error = error ?: complain_of(&q, tt_query_check(&q));
     tt_query_fini(&q);
-    return error ? error : tt_show_terminal(&t->show, &width, &t->color);
+    return error ?: tt_show_terminal(&t->show, &width, &t->color);
 }
 
 static int is_for_screen(const struct tt_watch *t)
@@ -453,8 +445,7 @@ static int show(struct tt_watch *t)
         tt_known_names_wait(t->names.known, NAMES_WITHIN);
     error = tt_watch_read(t);
     tt_known_names_wait(t->names.known, NAMES_WITHIN);
-    if (!error)
-        error = check(t);
+    error = error ?: check(t);
     if (!error)
         error = is_screen ? tt_watch_screen(t) : print_looks(t);
     return error;
@@ -471,8 +462,7 @@ static int run_top(struct tt_watch *t)
     }
     if (t->is_machine)
         error = start_machine(t);
-    if (!error)
-        error = show(t);
+    error = error ?: show(t);
     tt_unwatch_machine(&t->machine);
     forget(&t->last);
     forget(&t->now);

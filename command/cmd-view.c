@@ -196,8 +196,7 @@ static int reload(void *arg, struct tt_profile **profile, int *live,
 
     if (!error && is_recorded && chains == v->chains)
         return TT_PAGE_UNCHANGED;
-    if (!error)
-        error = read_again(v);
+    error = error ?: read_again(v);
     if (error)
         return error;
     v->chains = chains;

@@ -209,8 +209,7 @@ static int add_view(struct tt_text *text, const struct tt_profile *p,
     error = tt_query_set(&q, "fold", "kind:statement");
     for (int i = 0; !error && words[i]; i += 2)
         error = tt_query_set(&q, words[i], words[i + 1]);
-    if (!error)
-        error = tt_filter_apply(p, &q, &filtered);
+    error = error ?: tt_filter_apply(p, &q, &filtered);
     if (!error) {
         error = add_table(text, filtered.profile, &q, width, color);
         tt_filter_close(&filtered, &tt_scratch);
@@ -348,8 +347,7 @@ static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed
     naming.options.brief = !naming.lines && is_brief(unnamed);
     error = tt_symbolize_image(&naming, unnamed, found->unseen, &image, &size);
 
-    if (!error)
-        error = tt_profile_open(&named, image, size, &tt_scratch);
+    error = error ?: tt_profile_open(&named, image, size, &tt_scratch);
     if (error) {
         tt_complain("%s", tt_error_text(error));
         goto fail_open;

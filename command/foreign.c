@@ -158,8 +158,7 @@ static int read_foreign(struct tt_source *s, struct tt_builder *b, unsigned *fla
     tt_builder_fact(b, "format", TT_FACT_EACH, 1, format->name);
     *flags |= format->flags;
     error = format->read(s, b);
-    if (!error)
-        error = tt_source_failed(s);
+    error = error ?: tt_source_failed(s);
     if (error)
         tt_complain("%s", s->error[0] ? s->error : tt_error_text(error));
     return error;
@@ -213,15 +212,15 @@ int tt_foreign_take(const char *command, const struct tt_flag *flag, const char 
         return take_executable(command, value);
     if (flag->id == TT_FOREIGN_RECURSION) {
         foreign_reading.recursion = value;
-        error = error ? error : tt_options_recursion(&o, value);
+        error = error ?: tt_options_recursion(&o, value);
     } else if (flag->id == TT_FOREIGN_BUDGET) {
         foreign_reading.budget = value;
-        error = error ? error : tt_options_budget(&o, value);
+        error = error ?: tt_options_budget(&o, value);
     } else {
         return 0;
     }
     if (error)
         tt_complain("%s: '--%s %s': %s", command, flag->name, value,
                     tt_error_text(error));
-    return error ? error : 1;
+    return error ?: 1;
 }

@@ -76,8 +76,7 @@ static int finish(struct tt_input *in, struct tt_builder *b)
 {
     int error = tt_builder_finish(b, &in->image, &in->size);
 
-    if (!error)
-        error = tt_profile_open(&in->profile, in->image, in->size, &tt_scratch);
+    error = error ?: tt_profile_open(&in->profile, in->image, in->size, &tt_scratch);
     if (error)
         tt_complain("%s", tt_error_text(error));
     return error;
@@ -113,10 +112,8 @@ int tt_input_merge(struct tt_input *in, char *const *paths, int count, unsigned 
     if (!error && !r.b)
         error = fail("merge", tt_error_text(-TT_ERR_MEMORY));
     r.once = is_read_once(&files);
-    if (!error)
-        error = add_all(&r, &files, by.jobs);
-    if (!error)
-        error = finish(in, r.b);
+    error = error ?: add_all(&r, &files, by.jobs);
+    error = error ?: finish(in, r.b);
     tt_builder_free(r.b);
     tt_file_list_free(&files);
     in->has_addresses = r.recordings || r.formats & TT_FORMAT_NATIVE;

@@ -280,8 +280,7 @@ int tt_known_names_ask(struct tt_known_names *k, const struct tt_profile *p,
             break;
         if (!k->worker)
             error = begin_batch(k, o);
-        if (!error)
-            error = take_answers(k, until);
+        error = error ?: take_answers(k, until);
         if (k->worker) /* it is late */
             break;
     }

@@ -207,8 +207,7 @@ static int add_named(struct tt_builder *b, const struct tt_profile *p,
     n->symbols = symbols;
     error = begin_asking(n, wanted);
     tt_progress(0, n->count);
-    if (!error)
-        error = tt_builder_named(b, p, &naming);
+    error = error ?: tt_builder_named(b, p, &naming);
     if (n->failed)
         error = -TT_ERR_MEMORY;
     tt_progress(1, 1);
@@ -255,8 +254,7 @@ int tt_symbolize_image(struct tt_names_wanted *wanted, const struct tt_profile *
         tt_builder_fact(b, "until", TT_FACT_MAX, wanted->until, "");
     if (!error && wanted->gap)
         tt_builder_fact(b, "gap", TT_FACT_SUM, wanted->gap, "");
-    if (!error)
-        error = tt_builder_finish(b, image, size);
+    error = error ?: tt_builder_finish(b, image, size);
     tt_symbols_free(symbols);
     tt_builder_free(b);
     return error;

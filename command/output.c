@@ -350,5 +350,5 @@ int tt_output_write(const char *path, const void *bytes, size_t size)
         return error;
     error = tt_output_put(&o, bytes, size);
     closing = tt_output_close(&o, !error);
-    return error ? error : closing;
+    return error ?: closing;
 }

@@ -56,12 +56,9 @@ static int make(struct tt_export *e, const struct tt_format *format,
     p.pack = tt_pack_new(keep, &b->bytes);
     error = p.pack ? 0 : -TT_ERR_MEMORY;
     tt_writer_init(&writer, put, &p);
-    if (!error)
-        error = format->write(e, &writer);
-    if (!error)
-        error = tt_writer_flush(&writer);
-    if (!error)
-        error = tt_pack_finish(p.pack);
+    error = error ?: format->write(e, &writer);
+    error = error ?: tt_writer_flush(&writer);
+    error = error ?: tt_pack_finish(p.pack);
     tt_pack_free(p.pack);
     set_name(b, p.hash);
     if (error)

@@ -139,8 +139,7 @@ static int make_room(struct tt_sender *s, uint64_t size)
         return 0;
     tt_vector_init(&list, NULL, sizeof(struct tt_queued));
     error = tt_sender_send(s, !s->follows);
-    if (!error)
-        error = tt_queue_list(&s->queue, &list);
+    error = error ?: tt_queue_list(&s->queue, &list);
     if (!error)
         drop_for(s, &list, size);
     tt_vector_fini(&list);
@@ -178,7 +177,7 @@ int tt_sender_add(struct tt_sender *s, const char *name, const char *query,
     memcpy(bytes + line, body, size);
     error = tt_queue_add(&s->queue, name, bytes, line + size);
     free(bytes);
-    return error ? error : 1;
+    return error ?: 1;
 }
 
 size_t tt_sender_waiting(struct tt_sender *s)

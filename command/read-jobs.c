@@ -176,7 +176,7 @@ static int add_delivered(struct tt_files_read *r, const struct work *w, unsigned
         (void)fail("what a job has read", tt_error_text(error));
     else if (tt_builder_has_overflown(r->b)) /* a second reading says at which file */
         error = -TT_ERR_FORMAT;
-    return error ? error : tt_reading_check(r, "all files");
+    return error ?: tt_reading_check(r, "all files");
 }
 
 /* 0, or an error; TT_READING_MANY; or *again: one process has to do it. */
@@ -232,10 +232,8 @@ int tt_read_by_jobs(struct tt_files_read *r, const struct tt_file_list *l, unsig
     struct work w = {.files = l, .how = r->how, .jobs = jobs};
     int error = share_work(&w);
 
-    if (!error)
-        error = tt_jobs_run(jobs, work, show_progress, &w);
-    if (!error)
-        error = gather(r, &w, again);
+    error = error ?: tt_jobs_run(jobs, work, show_progress, &w);
+    error = error ?: gather(r, &w, again);
     end_work(&w);
     return error;
 }

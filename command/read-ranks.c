@@ -188,8 +188,7 @@ static int add_profile(struct share *s, unsigned child)
     error = tt_profile_open(&p, image, size, &tt_scratch);
     if (!error) {
         error = tt_profile_check(&p);
-        if (!error)
-            error = tt_builder_profile(s->r->b, &p);
+        error = error ?: tt_builder_profile(s->r->b, &p);
         tt_profile_close(&p);
     }
     munmap(image, size);
@@ -295,8 +294,7 @@ static int give(struct share *s)
     before = tt_complain_into((struct tt_complaints){said, sizeof said});
     if (!s->sum.vain && s->sum.taken)
         error = give_profile(s);
-    if (!error)
-        error = give_part(s);
+    error = error ?: give_part(s);
     (void)tt_complain_into(before);
     if (error && said[0])
         return fail(s, said);
@@ -375,7 +373,7 @@ static int read_and_take(struct share *s)
     s->sum.recordings = (uint32_t)r->recordings;
     s->sum.formats = r->formats;
     s->sum.taken = r->taken;
-    return error ? error : take_all(s);
+    return error ?: take_all(s);
 }
 
 int tt_read_by_ranks(struct tt_files_read *r, const struct tt_file_list *l, int *again)

@@ -174,8 +174,7 @@ static int add_foreign_whole(struct tt_files_read *r, const char *path, int fd)
     if (error)
         goto fail_read;
     error = tt_builder_finish(one, &image, &size);
-    if (!error)
-        error = tt_profile_open(&p, image, size, &tt_scratch);
+    error = error ?: tt_profile_open(&p, image, size, &tt_scratch);
     if (!error) {
         error = tt_builder_profile(r->b, &p);
         tt_profile_close(&p);

@@ -58,8 +58,8 @@ static int write_tree(struct tt_export *e, struct tt_writer *w, int as_json)
     tt_query_init(&q, &tt_scratch);
     tt_text_init(&text, &tt_scratch);
     error = tt_query_set(&q, "view", "tree");
-    error = error ? error : tt_query_set(&q, "limit", "all");
-    error = error ? error : tt_query_set(&q, "threshold", "0");
+    error = error ?: tt_query_set(&q, "limit", "all");
+    error = error ?: tt_query_set(&q, "threshold", "0");
     if (!error && (e->metric != TT_NONE || e->profile->metrics > 1))
         error = tt_query_set(&q, "metric",
                              e->metric == TT_NONE ? "*"

@@ -122,7 +122,7 @@ int tt_show_text(const struct tt_show *s, const struct tt_text *t)
     o.has_colors = s->form == TT_FORM_TEXT;
     error = tt_output_put(&o, t->bytes.item, t->bytes.count);
     closing = tt_output_close(&o, !error);
-    return error ? error : closing;
+    return error ?: closing;
 }
 
 int tt_show_table(const struct tt_show *s, const struct tt_table *t,

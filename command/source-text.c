@@ -115,8 +115,7 @@ static int list_files(const struct tt_profile *p, struct tt_table *t)
     tt_query_init(&q, &tt_scratch);
     tt_table_init(t, "lines", &tt_scratch);
     error = tt_query_parse(&q, "view=lines&by=file&limit=all");
-    if (!error)
-        error = tt_view_lines(p, &q, t);
+    error = error ?: tt_view_lines(p, &q, t);
     tt_query_fini(&q);
     return error ? error : t->failed ? -TT_ERR_MEMORY : 0;
 }

@@ -81,8 +81,7 @@ int tt_token_keep(const char *command, const char *path, char token[TT_TOKEN_MOS
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
     int error = make_file(command, path);
 
-    if (!error)
-        error = tt_token_read(command, path, token);
+    error = error ?: tt_token_read(command, path, token);
     if (error || !token[strspn(token, known)])
         return error;
     tt_complain(

@@ -75,8 +75,7 @@ static struct space *make_space(const struct tt_copied_stack *w)
     *s = (struct space){0};
     for (size_t i = 0; !error && i < w->regions; i++)
         error = add_region(&regions, &w->region[i]);
-    if (!error)
-        error = tt_modules_of(&s->modules, 0, &regions);
+    error = error ?: tt_modules_of(&s->modules, 0, &regions);
     tt_regions_fini(&regions);
     if (error)
         return NULL;

@@ -121,5 +121,5 @@ int tt_arcs_finish(struct tt_arcs *a, const uint32_t *metric, uint32_t calls)
 
     tt_pairs_fini(&a->by_block); /* nothing is looked up any more */
     tt_index_fini(&a->by_ends, a->memory);
-    return error ? error : tt_graph_to_tree(a, metric, calls);
+    return error ?: tt_graph_to_tree(a, metric, calls);
 }

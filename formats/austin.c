@@ -85,7 +85,7 @@ static int add_figures(struct austin *x, uint32_t context, const char *at)
     if (*at++ != ',' || !tt_take_digits(&at, &idle) || *at++ != ',')
         return tt_source_fail(x->s, "three figures were wanted, not '%.40s'", first);
     error = add_time(x, context, n, idle != 0);
-    return error ? error : add_bytes(x, context, at);
+    return error ?: add_bytes(x, context, at);
 }
 
 /* Takes "P8374;T0:8375;"; returns the rest of the line, or NULL if it does not begin
@@ -200,11 +200,7 @@ static int read_austin(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    static const char first[] = "# austin: ";
-
-    return size > sizeof first && memcmp(head, first, sizeof first - 1) == 0
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(tt_head_begins(head, size, "# austin: "));
 }
 
 const struct tt_format tt_format_austin = {

@@ -215,9 +215,8 @@ static enum tt_match detect(const char *head, size_t size)
         return TT_MATCH_NO;
     while (at < end && is_name(*at))
         at++;
-    return at < end && *at == '[' && memmem(at, (size_t)(end - at), "]: ", 3)
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(at < end && *at == '[' &&
+                       memmem(at, (size_t)(end - at), "]: ", 3));
 }
 
 const struct tt_format tt_format_bpftrace = {

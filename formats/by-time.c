@@ -175,8 +175,7 @@ int tt_by_time_walk(struct tt_by_time *x, uint32_t strand, tt_by_time_edge *open
             close_above(&w, 0, end);
         error = find_missing(x, s->context, &kept);
         close_above(&w, kept, end);
-        if (!error)
-            error = open_missing(&w, from);
+        error = error ?: open_missing(&w, from);
         end = s->to - x->start;
     }
     close_above(&w, 0, end);

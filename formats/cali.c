@@ -169,7 +169,7 @@ static int add_node(struct cali *x, uint64_t id, uint64_t attribute, const char 
     uint32_t *at = error ? NULL : tt_pairs_get(&x->ids, id, 0, &is_new);
 
     if (!at)
-        return error ? error : tt_source_no_memory(x->s);
+        return error ?: tt_source_no_memory(x->s);
     /* The last of these was added in a later version. */
     if (!is_new && id == FIRST_NODES - 1 && *at == FIRST_NODES)
         is_new = 1;
@@ -221,8 +221,8 @@ static int take_node(struct cali *x)
     if (id.count != 1 || attr.count != 1 || data.count > 1 || parent.count > 1)
         return tt_source_fail(x->s, "a node has an id, an attribute and a value");
     error = number_of(x, id.value[0], &number);
-    error = error ? error : number_of(x, attr.value[0], &attribute);
-    error = error ? error : find_node(x, attr.value[0], &of);
+    error = error ?: number_of(x, attr.value[0], &attribute);
+    error = error ?: find_node(x, attr.value[0], &of);
     if (!error && parent.count)
         error = find_node(x, parent.value[0], &above);
     if (!error)
@@ -339,7 +339,7 @@ static int take_record(struct cali *x)
         if (!error && node_at(x, index)->context != TT_BUILDER_ROOT)
             error = enter(x, index, &context);
     }
-    return error ? error : take_values(x, &attr, &data, context);
+    return error ?: take_values(x, &attr, &data, context);
 }
 
 static int take_line(struct cali *x, char *line)
@@ -380,17 +380,13 @@ static int read_cali(struct tt_source *s, struct tt_builder *b)
     error = add_first_nodes(&x);
     while (!error && (more = tt_source_line(s, &line, &length)) > 0)
         error = take_line(&x, line);
-    error = error ? error : more;
-    return error ? error : tt_caliper_finish(&x.shared);
+    error = error ?: more;
+    return error ?: tt_caliper_finish(&x.shared);
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    static const char first[] = "__rec=";
-
-    return size > sizeof first && memcmp(head, first, sizeof first - 1) == 0
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(tt_head_begins(head, size, "__rec="));
 }
 
 const struct tt_format tt_format_cali = {

@@ -332,7 +332,7 @@ static int read_split(struct tt_source *s, struct tt_builder *b)
     read_part(&x, NODES, read_nodes);
     read_part(&x, DATA, read_rows);
     error = tt_source_failed(s);
-    return error ? error : tt_caliper_finish(&x.shared);
+    return error ?: tt_caliper_finish(&x.shared);
 }
 
 /* The first key is "data", with rows, or the columns are described early. */

@@ -519,7 +519,7 @@ int tt_callgrind_write(struct tt_export *e, struct tt_writer *w)
     tt_pool_init(&pool, e->profile->memory);
     x.metric = get(&x, (size_t)x.p->metrics + 1, sizeof *x.metric);
     error = x.metric ? choose_metrics(&x, e) : -TT_ERR_MEMORY;
-    error = error ? error : write_profile(&x);
+    error = error ?: write_profile(&x);
     tt_pool_fini(&pool);
     return error;
 }

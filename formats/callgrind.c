@@ -560,7 +560,7 @@ static int read_callgrind(struct tt_source *s, struct tt_builder *b)
     while ((error = tt_source_line(s, &line, &length)) > 0)
         if ((error = take_line(r, line)) != 0)
             break;
-    return error ? error : finish(r);
+    return error ?: finish(r);
 }
 
 /* Remarks and headers, among which are the events. */
@@ -568,7 +568,7 @@ static enum tt_match detect(const char *head, size_t size)
 {
     const char *at = head, *end = head + size, *stop;
 
-    if (size >= 18 && memcmp(head, "# callgrind format", 18) == 0)
+    if (tt_head_begins(head, size, "# callgrind format"))
         return TT_MATCH_YES;
     for (int lines = 0; at < end && lines < 1000; at = stop + 1, lines++) {
         size_t length;

@@ -4,8 +4,8 @@
  *
  * Sums have no order in time, so events follow each other; the self cost of a context
  * comes first.  If the unit is not a time, one unit is a microsecond. */
-#include "by-time.h"
 #include "chrome-write.h"
+#include "by-time.h"
 #include "chrome.h"
 #include "pairs.h"
 #include "statistics.h"
@@ -143,8 +143,7 @@ static int begin_thread(struct writing_by_time *y, uint32_t last, uint32_t stran
 
     if (last == TT_NONE || !tt_is_one_process(p, last, strand))
         error = choose_number(y, PROCESS, s->pid, &y->x.pid);
-    if (!error)
-        error = choose_number(y, THREAD, s->thread, &y->x.thread);
+    error = error ?: choose_number(y, THREAD, s->thread, &y->x.thread);
     put_name(&y->x, "process_name", p->strings + s->process);
     put_name(&y->x, "thread_name", p->strings + s->name);
     return error;
@@ -159,8 +158,7 @@ static int put_threads(struct writing_by_time *y)
         if (!tt_by_time_has(&y->by_time, i))
             continue;
         error = begin_thread(y, last, i);
-        if (!error)
-            error = tt_by_time_walk(&y->by_time, i, open_frame, close_frame, &y->x);
+        error = error ?: tt_by_time_walk(&y->by_time, i, open_frame, close_frame, &y->x);
         last = i;
     }
     return error;
@@ -173,8 +171,7 @@ static int write_by_time(struct tt_export *e, struct tt_writer *w)
     int error = tt_by_time_init(&y.by_time, e);
 
     tt_pairs_init(&y.numbers, y.x.p->memory);
-    if (!error)
-        error = put_threads(&y);
+    error = error ?: put_threads(&y);
     tt_pairs_fini(&y.numbers);
     tt_by_time_fini(&y.by_time);
     return error;

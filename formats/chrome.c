@@ -401,15 +401,14 @@ static int enter(struct play *p)
     const struct mark *m = p->begin++;
     const struct open *outer = top(p);
     int64_t end = outer && outer->end < m->end ? outer->end : m->end;
-    struct open *o;
+    struct open o;
 
     advance(p, m->at);
     p->c->unbalanced += m->end != NEVER && end < m->end; /* it sticks out of another */
-    o = tt_vector_add(&p->open, 1);
-    if (!o)
-        return tt_source_no_memory(p->c->s);
-    *o = (struct open){m->block, end, m->end != NEVER};
-    count_open(p, o, 1);
+    o = (struct open){m->block, end, m->end != NEVER};
+    if (tt_source_append(p->c->s, &p->open, &o) != 0)
+        return -TT_ERR_MEMORY;
+    count_open(p, &o, 1);
     return tt_events_push(p->c->events, m->block);
 }
 
@@ -644,8 +643,7 @@ static int read_all(struct chrome *c)
     error = tt_source_failed(c->s) ? tt_source_failed(c->s) : play_all(c);
     if (!error && c->is_too_much)
         error = tt_source_fail(c->s, TT_TOO_MUCH);
-    if (!error)
-        error = tt_events_finish(c->events);
+    error = error ?: tt_events_finish(c->events);
     if (!error && c->v8.samples)
         error = tt_v8_finish(&c->v8, &names, !has_time(c));
     if (!error && c->unbalanced)

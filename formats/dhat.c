@@ -227,9 +227,8 @@ static enum tt_match detect(const char *head, size_t size)
         return TT_MATCH_NO;
     while (at < size && strchr(" \t\r\n", head[at]))
         at++;
-    return size - at >= sizeof key && memcmp(head + at, key, sizeof key - 1) == 0
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(size - at >= sizeof key &&
+                       memcmp(head + at, key, sizeof key - 1) == 0);
 }
 
 const struct tt_format tt_format_dhat = {

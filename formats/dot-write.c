@@ -220,8 +220,8 @@ static int draw(struct tt_export *e, struct tt_writer *w, int is_dot)
     tt_table_init(&d.table, "graph", d.p->memory);
     (void)snprintf(limit, sizeof limit, "%d", is_dot ? DOT_BOXES : MERMAID_BOXES);
     error = tt_query_set(&q, "limit", limit);
-    error = error ? error : tt_query_set(&q, "metric", d.p->metric[metric].name);
-    error = error ? error : tt_view_graph(d.p, &q, &d.table);
+    error = error ?: tt_query_set(&q, "metric", d.p->metric[metric].name);
+    error = error ?: tt_view_graph(d.p, &q, &d.table);
     d.is_shown = error ? NULL : tt_memory_get(d.p->memory, d.p->blocks + 1);
     if (error)
         (void)snprintf(e->error, sizeof e->error, "%s", q.error);

@@ -167,7 +167,7 @@ static enum tt_match detect(const char *head, size_t size)
         return TT_MATCH_NO;
     while (at < end && *at != '\n' && *at != '`' && *at != ';' && *at != ' ')
         at++;
-    return at < end && *at == '`' ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(at < end && *at == '`');
 }
 
 const struct tt_format tt_format_dtrace = {

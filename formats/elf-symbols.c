@@ -114,7 +114,7 @@ static int read_symbols(struct tt_elf *e, struct tt_source *s)
 
     if (!error && f.size > 2 && memcmp(f.bytes, "MZ", 2) == 0)
         return tt_pe_read(e, s, f.bytes, f.size);
-    error = error ? error : open_file(&f, s);
+    error = error ?: open_file(&f, s);
     e->width = f.wide ? 8 : 4;
     for (uint64_t i = 0; !error && i < f.count; i++) {
         struct section symbols = section_at(&f, i), names;

@@ -50,7 +50,7 @@ static int start(struct tt_source *s)
         error = tt_options_budget(&o, r->budget);
     for (int i = 0; i < TT_KINDS; i++)
         o.mode[i] = TT_MODE_EXACT;
-    return error ? error : tt_start_with(&o);
+    return error ?: tt_start_with(&o);
 }
 
 /* ── Stretches ────────────────────────────────────────────────────────────────────── */
@@ -259,8 +259,7 @@ static int add_picture(struct tt_events *e, void *image, size_t size)
     for (size_t i = 0; strand && i < e->strand.count; i++)
         strand[i] = (struct tt_trace_strand){from[i]->process, from[i]->name,
                                              from[i]->pid, from[i]->thread};
-    if (!error)
-        error = tt_builder_trace(e->b, &p, &trace);
+    error = error ?: tt_builder_trace(e->b, &p, &trace);
     if (strand)
         tt_picture_fini(&p);
     free(strand);

@@ -475,8 +475,7 @@ static int write_by_time(struct tt_export *e, struct tt_writer *w)
     int error = tt_by_time_init(&t, e);
 
     x.parent = t.parent;
-    if (!error)
-        error = write(&x, e, &t);
+    error = error ?: write(&x, e, &t);
     tt_by_time_fini(&t);
     return error;
 }

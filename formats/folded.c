@@ -368,7 +368,7 @@ static int take_line(struct folded *f, const char *line, size_t length)
     error = find_context(f, line, stack, &context);
     if (!error)
         note_kept(f, hash, line, stack, context);
-    return error ? error : add(f, context, c);
+    return error ?: add(f, context, c);
 }
 
 static int read_folded(struct tt_source *s, struct tt_builder *b)
@@ -540,10 +540,8 @@ static int make_both(struct tt_export *e, uint32_t metric, void **image, size_t 
     if (!b)
         return -TT_ERR_MEMORY;
     error = add_side(b, e->before, other, "before");
-    if (!error)
-        error = add_side(b, e->profile, metric, "then");
-    if (!error)
-        error = tt_builder_finish(b, image, size);
+    error = error ?: add_side(b, e->profile, metric, "then");
+    error = error ?: tt_builder_finish(b, image, size);
     tt_builder_free(b);
     return error;
 }
@@ -565,8 +563,7 @@ static int write_both(struct tt_export *e, struct folding *f, uint32_t metric)
     size_t size = 0;
     int error = make_both(e, metric, &image, &size);
 
-    if (!error)
-        error = tt_profile_open(&both, image, size, memory);
+    error = error ?: tt_profile_open(&both, image, size, memory);
     if (!error) {
         f->p = &both;
         f->column[0] = column(&both, "before");

@@ -61,7 +61,12 @@ enum tt_format_flags {
     TT_FORMAT_BY_TIME = 32 /* its writer knows tt_export.by_time */
 };
 
-/* For `detect`: has the head this text; its first character that is no blank, 0: none. */
+/* For `detect`: begins the head with this text; has it the text; its first character that
+ * is no blank, 0: none. */
+static inline int tt_head_begins(const char *head, size_t size, const char *text)
+{
+    return size >= strlen(text) && memcmp(head, text, strlen(text)) == 0;
+}
 static inline int tt_head_has(const char *head, size_t size, const char *text)
 {
     return memmem(head, size, text, strlen(text)) != NULL;

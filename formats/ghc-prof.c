@@ -88,8 +88,8 @@ int tt_ghc_add(struct tt_ghc *g, uint32_t context, uint64_t calls, uint64_t byte
                     ? tt_source_fail(g->s, TT_TOO_MUCH)
                     : tt_frames_count(&g->calls, g->s, context, calls);
 
-    error = error ? error : tt_frames_count(&g->bytes, g->s, context, bytes);
-    return error ? error : tt_frames_count(&g->time, g->s, context, ns);
+    error = error ?: tt_frames_count(&g->bytes, g->s, context, bytes);
+    return error ?: tt_frames_count(&g->time, g->s, context, ns);
 }
 
 void tt_ghc_finish(struct tt_ghc *g)

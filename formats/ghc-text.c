@@ -180,9 +180,8 @@ static int take_row(struct text *t, char *line)
     if (depth || strcmp(line, "MAIN") != 0 || strcmp(module, "MAIN") != 0)
         context = tt_builder_context(t->g.b, depth ? open[depth - 1] : TT_BUILDER_ROOT,
                                      block);
-    if (context == TT_NONE || !(open = tt_vector_add(&t->open, 1)))
+    if (context == TT_NONE || tt_vector_push(&t->open, &context) != 0)
         return tt_source_no_memory(t->g.s);
-    *open = context;
     ticks = t->figures == MOST ? whole[TICKS] : share_of(figure[TIME], t->ticks);
     bytes = t->figures == MOST ? whole[BYTES] : share_of(figure[ALLOC], t->bytes);
     return tt_ghc_add(&t->g, context, whole[ENTRIES], bytes, ticks);

@@ -135,12 +135,12 @@ static int read_histogram(struct gmon *g)
     uint64_t low, high, bins, rate, skipped;
     int error = take(g, g->elf.width, &low);
 
-    error = error ? error : take(g, g->elf.width, &high);
-    error = error ? error : take(g, 4, &bins);
-    error = error ? error : take(g, 4, &rate);
-    error = error ? error : take(g, 8, &skipped); /* "seconds", and its letter */
-    error = error ? error : take(g, 8, &skipped);
-    return error ? error : read_bins(g, low, high, bins, rate);
+    error = error ?: take(g, g->elf.width, &high);
+    error = error ?: take(g, 4, &bins);
+    error = error ?: take(g, 4, &rate);
+    error = error ?: take(g, 8, &skipped); /* "seconds", and its letter */
+    error = error ?: take(g, 8, &skipped);
+    return error ?: read_bins(g, low, high, bins, rate);
 }
 
 /* ── Calls ────────────────────────────────────────────────────────────────────────── */
@@ -152,8 +152,8 @@ static int read_arc(struct gmon *g, int width)
     uint32_t caller, called;
     int error = take(g, g->elf.width, &from);
 
-    error = error ? error : take(g, g->elf.width, &to);
-    error = error ? error : take(g, width, &count);
+    error = error ?: take(g, g->elf.width, &to);
+    error = error ?: take(g, width, &count);
     count &= UINT32_MAX; /* what follows in a longer one is chance */
     if (error || !count)
         return error;
@@ -215,12 +215,12 @@ static int read_old(struct gmon *g)
     int64_t have;
     int error = take(g, width, &low);
 
-    error = error ? error : take(g, width, &high);
-    error = error ? error : take(g, 4, &size);
-    error = error ? error : take(g, 4, &version);
-    error = error ? error : take(g, 4, &rate);
-    error = error ? error : take(g, 8, &spare);
-    error = error ? error : take(g, 4, &spare);
+    error = error ?: take(g, width, &high);
+    error = error ?: take(g, 4, &size);
+    error = error ?: take(g, 4, &version);
+    error = error ?: take(g, 4, &rate);
+    error = error ?: take(g, 8, &spare);
+    error = error ?: take(g, 4, &spare);
     if (error)
         return error;
     if (size < head)
@@ -292,15 +292,13 @@ static int read_gmon(struct tt_source *s, struct tt_builder *b)
     error = tt_arcs_init(&g.arcs, b, s->memory, 1);
     g.arcs.by_calls = 1;
     error = error ? tt_source_no_memory(s) : read_program(&g);
-    return error ? error : read_all(&g);
+    return error ?: read_all(&g);
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return (size >= HEAD && memcmp(head, "gmon\1\0\0\0", 8) == 0) ||
-                   is_old(head, size, 4) || is_old(head, size, 8)
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if((size >= HEAD && memcmp(head, "gmon\1\0\0\0", 8) == 0) ||
+                       is_old(head, size, 4) || is_old(head, size, 8));
 }
 
 const struct tt_format tt_format_gmon = {

@@ -459,7 +459,7 @@ static int read_trace(struct reading *x)
                               "convert it by 'go tool trace -pprof=sync'",
                               minor);
     error = minor < FIRST_WITH_BATCHES ? read_old(x) : read_new(x);
-    error = error ? error : tt_go_end(&x->g);
+    error = error ?: tt_go_end(&x->g);
     if (!error && x->is_cut)
         tt_builder_fact(x->g.b, "cut off", TT_FACT_SUM, 1, "");
     return error;
@@ -475,7 +475,7 @@ static int read_go_trace(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return version_of(head, size) ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(version_of(head, size));
 }
 
 const struct tt_format tt_format_gotrace = {

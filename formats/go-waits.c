@@ -250,8 +250,7 @@ static int begin_wait(struct tt_go *g, struct tt_go_goroutine *r,
     }
     if (r->state == CLOSED)
         error = add_wait(g, r);
-    if (!error)
-        error = context_of(g, e->stack, &r->context);
+    error = error ?: context_of(g, e->stack, &r->context);
     r->state = e->stack ? OPEN : NONE;
     r->is_futile = 0;
     r->since = now;

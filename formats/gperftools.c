@@ -104,7 +104,7 @@ static int read_sample(struct gperftools *g)
     uint64_t depth = 0, address = 0, before = 0;
     int error = take_word(g, &s.figure[0]);
 
-    error = error ? error : take_word(g, &depth);
+    error = error ?: take_word(g, &depth);
     if (error)
         return error;
     if (depth == 0 || depth > MOST_DEPTH)
@@ -128,7 +128,7 @@ static int read_sample(struct gperftools *g)
     }
     s.depth = g->address.count - s.first;
     error = tt_source_append(g->s, &g->sample, &s);
-    return error ? error : 1;
+    return error ?: 1;
 }
 
 static int read_samples(struct gperftools *g)
@@ -200,7 +200,7 @@ static int take_stack(struct gperftools *g, const char *at, struct sample *s)
         error = tt_source_append(g->s, &g->address, &address);
     }
     s->depth = g->address.count - s->first;
-    return error ? error : tt_source_append(g->s, &g->sample, s);
+    return error ?: tt_source_append(g->s, &g->sample, s);
 }
 
 static int take_heap_line(struct gperftools *g, const char *line)
@@ -430,8 +430,8 @@ static int read_all(struct gperftools *g)
         return tt_source_fail(g->s,
                               "this begins like no CPU or heap profile of gperftools");
     error = is_heap ? read_heap(g) : read_samples(g);
-    error = error ? error : read_rest(g);
-    return error ? error : add_contexts(g, is_heap);
+    error = error ?: read_rest(g);
+    return error ?: add_contexts(g, is_heap);
 }
 
 static int read_gperftools(struct tt_source *s, struct tt_builder *b)
@@ -452,13 +452,11 @@ static enum tt_match detect(const char *head, size_t size)
     static const char heap[] = "heap profile:";
     int width, is_big;
 
-    return (size > sizeof heap && memcmp(head, heap, sizeof heap - 1) == 0) ||
-                   (size > sizeof JEMALLOC && head[sizeof JEMALLOC - 1] >= '0' &&
-                    head[sizeof JEMALLOC - 1] <= '9' &&
-                    memcmp(head, JEMALLOC, sizeof JEMALLOC - 1) == 0) ||
-                   is_head(head, size, &width, &is_big)
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if((size > sizeof heap && memcmp(head, heap, sizeof heap - 1) == 0) ||
+                       (size > sizeof JEMALLOC && head[sizeof JEMALLOC - 1] >= '0' &&
+                        head[sizeof JEMALLOC - 1] <= '9' &&
+                        memcmp(head, JEMALLOC, sizeof JEMALLOC - 1) == 0) ||
+                       is_head(head, size, &width, &is_big));
 }
 
 const struct tt_format tt_format_gperftools = {

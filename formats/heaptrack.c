@@ -404,7 +404,7 @@ static int read_lines(struct heaptrack *h)
             return error;
     if (!error && !h->version)
         error = wants(h, "there is nothing in it");
-    return error ? error : finish(h);
+    return error ?: finish(h);
 }
 
 static int read_heaptrack(struct tt_source *s, struct tt_builder *b)
@@ -437,10 +437,8 @@ static enum tt_match detect(const char *head, size_t size)
         return TT_MATCH_NO;
     while (at < size && (tt_hex_small(head[at]) >= 0 || head[at] == ' '))
         at++;
-    return size - at > 2 && at > 2 && head[at] == '\n' && strchr("Xx", head[at + 1]) &&
-                   head[at + 2] == ' '
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(size - at > 2 && at > 2 && head[at] == '\n' &&
+                       strchr("Xx", head[at + 1]) && head[at + 2] == ' ');
 }
 
 const struct tt_format tt_format_heaptrack = {

@@ -237,7 +237,7 @@ static int read_lines(struct hp *h)
     if (!error && !h->has_time)
         error = tt_source_fail(h->s, "there is no sample in it");
     h->lost = h->is_open != 0;
-    return error ? error : add_best(h);
+    return error ?: add_best(h);
 }
 
 static int read_hp(struct tt_source *s, struct tt_builder *b)
@@ -346,9 +346,8 @@ static enum tt_match detect(const char *head, size_t size)
 {
     const char *end = memchr(head, '\n', size);
 
-    return end && size > 5 && memcmp(head, "JOB \"", 5) == 0 && end[1] == 'D'
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(end && size > 5 && memcmp(head, "JOB \"", 5) == 0 &&
+                       end[1] == 'D');
 }
 
 const struct tt_format tt_format_hp = {

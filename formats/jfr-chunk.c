@@ -177,8 +177,8 @@ static int read_strings(struct tt_jfr *j, size_t *at)
 
     for (uint64_t i = 0; !error && i < count; i++) {
         error = tt_source_append(j->s, &j->string, &j->text.count);
-        error = error ? error : put_text(j, at, &j->text, &is_null, &key);
-        error = error ? error : end_text(j, &j->text);
+        error = error ?: put_text(j, at, &j->text, &is_null, &key);
+        error = error ?: end_text(j, &j->text);
     }
     return error;
 }
@@ -202,7 +202,7 @@ static int read_attributes(struct tt_jfr *j, size_t *at, struct attributes *a)
 
     for (*a = (struct attributes){0}; !error && count; count--) {
         error = tt_jfr_number(j, at, &key);
-        error = error ? error : tt_jfr_number(j, at, &value);
+        error = error ?: tt_jfr_number(j, at, &value);
         if (error)
             return error;
         if (strcmp(string_at(j, key), "name") == 0)
@@ -255,8 +255,8 @@ static int read_element(struct tt_jfr *j, size_t *at, int depth, int in_class)
 
     if (!error && depth > MOST_DEPTH)
         return tt_jfr_wrong(j, start, "the metadata are too deep");
-    error = error ? error : read_attributes(j, at, &a);
-    error = error ? error : tt_jfr_number(j, at, &count);
+    error = error ?: read_attributes(j, at, &a);
+    error = error ?: tt_jfr_number(j, at, &count);
     if (error)
         return error;
     is_class = strcmp(string_at(j, name), "class") == 0;
@@ -282,8 +282,8 @@ static int read_metadata(struct tt_jfr *j, size_t at)
         if (!error && i == 1 && number != METADATA)
             return tt_jfr_wrong(j, at, "the head of the chunk names no metadata here");
     }
-    error = error ? error : read_strings(j, &at);
-    error = error ? error : read_element(j, &at, 0, 0);
+    error = error ?: read_strings(j, &at);
+    error = error ?: read_element(j, &at, 0, 0);
     f = j->field.item;
     for (size_t i = 0; i < j->field.count; i++)
         f[i].class = tt_jfr_class_of(j, f[i].class_id);
@@ -460,7 +460,7 @@ int tt_jfr_text(struct tt_jfr *j, struct tt_jfr_place of, const char **text)
         of.at = *offset;
         error = put_text(j, &of.at, &j->word, &is_null, &key);
     }
-    error = error ? error : end_text(j, &j->word);
+    error = error ?: end_text(j, &j->word);
     *text = error || is_null ? NULL : j->word.item;
     return error;
 }
@@ -473,7 +473,7 @@ static int read_pool(struct tt_jfr *j, size_t *at)
     int error = tt_jfr_number(j, at, &id), is_new;
     uint32_t class = tt_jfr_class_of(j, id), *offset;
 
-    error = error ? error : tt_jfr_number(j, at, &count);
+    error = error ?: tt_jfr_number(j, at, &count);
     if (!error && class == TT_NONE)
         return tt_jfr_wrong(j, *at, "there are constants of a class that there is not");
     for (; !error && count; count--) {
@@ -496,8 +496,8 @@ static int read_checkpoint(struct tt_jfr *j, size_t at)
 
     for (int i = 0; !error && i < 3; i++) /* start, duration, how far the one before is */
         error = tt_jfr_number(j, &at, &number);
-    error = error ? error : take(j, &at, 1); /* its kind */
-    error = error ? error : tt_jfr_number(j, &at, &pools);
+    error = error ?: take(j, &at, 1); /* its kind */
+    error = error ?: tt_jfr_number(j, &at, &pools);
     for (; !error && pools; pools--)
         error = read_pool(j, &at);
     return error;
@@ -510,7 +510,7 @@ static int read_checkpoints(struct tt_jfr *j)
 
     for (size_t at = HEAD, start = at; !error && at < j->size; start = at) {
         error = tt_jfr_number(j, &at, &size);
-        error = error ? error : tt_jfr_number(j, &at, &type);
+        error = error ?: tt_jfr_number(j, &at, &type);
         if (error)
             return error;
         if (size < at - start || size > j->size - start)
@@ -582,6 +582,6 @@ int tt_jfr_chunk(struct tt_jfr *j)
     j->bytes = (const unsigned char *)tt_source_at(j->s);
     j->taken = j->size;
     error = read_metadata(j, (size_t)metadata);
-    error = error ? error : read_checkpoints(j);
-    return error ? error : 1;
+    error = error ?: read_checkpoints(j);
+    return error ?: 1;
 }

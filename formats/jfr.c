@@ -112,13 +112,13 @@ static int make_block(struct reading *r, struct tt_jfr_place frame, uint32_t *bl
     size_t length = 0;
     int error = tt_jfr_get(&r->j, frame, "type", &name), native = 0;
 
-    error = error ? error : tt_jfr_text(&r->j, name, &kind);
+    error = error ?: tt_jfr_text(&r->j, name, &kind);
     if (!error && (native = is_native(kind)) && *kind == 'K')
         info.module = "[kernel]";
-    error = error ? error : tt_jfr_get(&r->j, frame, "method", &method);
-    error = error ? error : tt_jfr_get(&r->j, method, "type", &class);
-    error = error ? error : tt_jfr_get(&r->j, class, "name", &name);
-    error = error ? error : copy_text(r, name, r->text, sizeof r->text / 2);
+    error = error ?: tt_jfr_get(&r->j, frame, "method", &method);
+    error = error ?: tt_jfr_get(&r->j, method, "type", &class);
+    error = error ?: tt_jfr_get(&r->j, class, "name", &name);
+    error = error ?: copy_text(r, name, r->text, sizeof r->text / 2);
     if (error)
         return error;
     native = native && is_library(r->text);
@@ -131,7 +131,7 @@ static int make_block(struct reading *r, struct tt_jfr_place frame, uint32_t *bl
         r->text[length++] = native ? '\0' : '.';
     info.name = native ? r->text + length : r->text;
     error = tt_jfr_get(&r->j, method, "name", &name);
-    error = error ? error : copy_text(r, name, r->text + length, sizeof r->text - length);
+    error = error ?: copy_text(r, name, r->text + length, sizeof r->text - length);
     if (!r->text[length])
         (void)snprintf(r->text + length, sizeof r->text - length, "(unknown)");
     if (native && !length) /* there is no library; the name is in its place */
@@ -146,7 +146,7 @@ static int block_of(struct reading *r, struct tt_jfr_place frame, uint32_t *bloc
     uint32_t *known;
     int error = tt_jfr_key(&r->j, frame, "method", &method), is_new;
 
-    error = error ? error : tt_jfr_key(&r->j, frame, "type", &type);
+    error = error ?: tt_jfr_key(&r->j, frame, "type", &type);
     if (error)
         return error;
     known = tt_pairs_get(&r->methods, method, type, &is_new);
@@ -197,7 +197,7 @@ static int make_context(struct reading *r, struct tt_jfr_place stack, uint32_t *
     int error = tt_jfr_get(&r->j, stack, "truncated", &cut);
 
     *context = TT_BUILDER_ROOT;
-    error = error ? error : read_frames(r, stack);
+    error = error ?: read_frames(r, stack);
     if (!error && cut.class != TT_NONE && cut.at < r->j.size && r->j.bytes[cut.at]) {
         r->truncated++;
         *context = tt_builder_context(r->b, *context, tt_builder_block(r->b, &unknown));
@@ -224,7 +224,7 @@ static int context_of(struct reading *r, const struct tt_jfr_field *f, size_t at
         return tt_source_no_memory(r->j.s);
     if (is_new) {
         error = tt_jfr_follow(&r->j, f, at, &stack);
-        error = error ? error : make_context(r, stack, context);
+        error = error ?: make_context(r, stack, context);
         *known = *context + 1;
     }
     *context = *known - 1;
@@ -248,14 +248,14 @@ static int switch_thread(struct reading *r, const struct tt_jfr_field *f, size_t
         tt_builder_no_strand(r->b);
         return 0;
     }
-    error = error ? error : tt_jfr_get(&r->j, thread, "osThreadId", &name);
+    error = error ?: tt_jfr_get(&r->j, thread, "osThreadId", &name);
     if (!error && name.class != TT_NONE)
         error = tt_jfr_number(&r->j, &name.at, &info.thread);
-    error = error ? error : tt_jfr_get(&r->j, thread, "javaName", &name);
-    error = error ? error : copy_text(r, name, r->text, sizeof r->text);
+    error = error ?: tt_jfr_get(&r->j, thread, "javaName", &name);
+    error = error ?: copy_text(r, name, r->text, sizeof r->text);
     if (!error && !r->text[0]) {
         error = tt_jfr_get(&r->j, thread, "osName", &name);
-        error = error ? error : copy_text(r, name, r->text, sizeof r->text);
+        error = error ?: copy_text(r, name, r->text, sizeof r->text);
     }
     info.host = info.process = info.node = "";
     info.name = r->text;
@@ -352,8 +352,8 @@ static int add_space(struct reading *r, const struct event *e, uint32_t context)
     struct tt_jfr_place class, name;
     int error = tt_jfr_follow(&r->j, e->class, e->class_at, &class);
 
-    error = error ? error : tt_jfr_get(&r->j, class, "name", &name);
-    error = error ? error : copy_text(r, name, r->text, sizeof r->text);
+    error = error ?: tt_jfr_get(&r->j, class, "name", &name);
+    error = error ?: copy_text(r, name, r->text, sizeof r->text);
     if (error || !r->text[0])
         return error;
     make_type(r->text, sizeof r->text);
@@ -384,7 +384,7 @@ static int take_event(struct reading *r, uint32_t class, size_t kind, size_t at)
         tt_builder_sample(r->b, r->metric[0][kind], context,
                           tt_ticks_time(&r->j.clock, e.ticks),
                           k->weight == NUMBER ? e.amount : 1, 0);
-    error = error ? error : add(r, 0, kind, context, k->weight == NUMBER ? e.amount : 1);
+    error = error ?: add(r, 0, kind, context, k->weight == NUMBER ? e.amount : 1);
     return error || !k->amount ? error : add(r, 1, kind, context, e.amount);
 }
 
@@ -435,7 +435,7 @@ static int read_events(struct reading *r)
     for (size_t at = HEAD, start = at; !error && at < r->j.size; start = at) {
         uint32_t class;
         error = tt_jfr_number(&r->j, &at, &size);
-        error = error ? error : tt_jfr_number(&r->j, &at, &type);
+        error = error ?: tt_jfr_number(&r->j, &at, &type);
         class = error ? TT_NONE : tt_jfr_class_of(&r->j, type);
         if (class != TT_NONE && kind[class]) {
             make_metrics(r, kind[class] - 1u);
@@ -457,7 +457,7 @@ static int read_chunks(struct reading *r)
         tt_pairs_init(&r->methods, r->j.s->memory);
         tt_pairs_init(&r->stacks, r->j.s->memory);
         error = find_kinds(r);
-        error = error ? error : read_events(r);
+        error = error ?: read_events(r);
         if (error)
             break;
     }
@@ -483,7 +483,7 @@ static int read_jfr(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= 4 && memcmp(head, "FLR\0", 4) == 0 ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(size >= 4 && memcmp(head, "FLR\0", 4) == 0);
 }
 
 const struct tt_format tt_format_jfr = {

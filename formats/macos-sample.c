@@ -217,7 +217,7 @@ static enum tt_match detect(const char *head, size_t size)
     static const char title[] = "Analysis of sampling ";
     const char *at = memmem(head, size < 4096 ? size : 4096, title, sizeof title - 1);
 
-    return at && (at == head || at[-1] == '\n') ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(at && (at == head || at[-1] == '\n'));
 }
 
 const struct tt_format tt_format_sample = {

@@ -89,9 +89,8 @@ static int add_node(struct massif *m, uint32_t block, uint64_t bytes, uint32_t c
         parent->rest -= bytes;
         l[depth - 1].children--;
     }
-    if (!(l = tt_vector_add(&m->level, 1)))
+    if (tt_vector_push(&m->level, &(struct level){m->node.count - 1, children}) != 0)
         return tt_source_no_memory(m->s);
-    *l = (struct level){m->node.count - 1, children};
     for (l = m->level.item; m->level.count && !l[m->level.count - 1].children;)
         m->level.count--;
     return 0;
@@ -295,7 +294,7 @@ static int take_heap_tree(struct massif *m, const char *what)
     else if (strcmp(what, "empty") != 0)
         error = tt_source_fail(
             m->s, "a heap tree is empty, detailed or peak, and not '%s'", what);
-    return error ? error : end_snapshot(m);
+    return error ?: end_snapshot(m);
 }
 
 static int take_line(struct massif *m, const char *line)
@@ -370,8 +369,7 @@ static int read_snapshots(struct massif *m)
         error = tt_source_fail(m->s, "the file ends within a snapshot");
     if (!error && !m->snapshots)
         error = tt_source_fail(m->s, "there is no snapshot in it");
-    if (!error)
-        error = add_tree(m);
+    error = error ?: add_tree(m);
     if (error)
         return error;
     tt_heap_finish(&m->heap, NULL);
@@ -395,10 +393,9 @@ static enum tt_match detect(const char *head, size_t size)
 {
     const char *end = memchr(head, '\n', size);
 
-    return end && size > 6 && memcmp(head, "desc:", 5) == 0 &&
-                   (size_t)(head + size - end) > 5 && memcmp(end + 1, "cmd:", 4) == 0
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(end && size > 6 && memcmp(head, "desc:", 5) == 0 &&
+                       (size_t)(head + size - end) > 5 &&
+                       memcmp(end + 1, "cmd:", 4) == 0);
 }
 
 const struct tt_format tt_format_massif = {

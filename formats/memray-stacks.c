@@ -111,17 +111,15 @@ uint32_t tt_memray_node(struct tt_memray *m, uint32_t parent, uint32_t frame)
 {
     int is_new;
     uint32_t *at = tt_pairs_get(&m->nodes, parent, frame, &is_new);
-    struct node *to;
+    const struct node n = {
+        parent, frame, parent ? node_at(m, parent)->depth + 1 : 1, {TT_NONE, TT_NONE}};
 
     if (at && !is_new)
         return *at;
-    to = at ? tt_vector_add(&m->node, 1) : NULL;
-    if (!to) {
+    if (!at || tt_vector_push(&m->node, &n) != 0) {
         (void)no_memory(m);
         return 0;
     }
-    *to = (struct node){
-        parent, frame, parent ? node_at(m, parent)->depth + 1 : 1, {TT_NONE, TT_NONE}};
     *at = (uint32_t)m->node.count;
     return *at;
 }

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "formats.h"
-#include "memray.h"
 #include "memray-heap.h"
 #include "memray-stacks.h"
+#include "memray.h"
 
 enum {
     OLDEST = 8,
@@ -763,7 +763,7 @@ static int read_memray(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= 7 && memcmp(head, "memray", 7) == 0 ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(size >= 7 && memcmp(head, "memray", 7) == 0);
 }
 
 const struct tt_format tt_format_memray = {

@@ -169,12 +169,12 @@ static int take_code(struct memtrace *m, struct names *n, uint32_t code)
 static int take_place(struct memtrace *m)
 {
     struct names *files = &m->now->files, *functions;
-    uint32_t *block;
+    uint32_t block;
     uint64_t low, high, code;
     const char *text;
     int error = take(m, 4, &low);
 
-    error = error ? error : take(m, 2, &high);
+    error = error ?: take(m, 2, &high);
     if (error)
         return error;
     code = low | high << 32;
@@ -185,14 +185,13 @@ static int take_place(struct memtrace *m)
     error = take_code(m, functions, (uint32_t)(code >> 43 & 31));
     if (error)
         return error;
-    if (!(block = tt_vector_add(&m->block, 1)))
-        return tt_source_no_memory(m->s);
     text = m->text.item;
-    *block = tt_builder_block(m->b,
-                              &(struct tt_block_info){.name = text + functions->text[0],
-                                                      .file = text + files->text[0],
-                                                      .kind = TT_KIND_FUNCTION});
-    return *block == TT_NONE ? tt_source_no_memory(m->s) : 0;
+    block = tt_builder_block(m->b,
+                             &(struct tt_block_info){.name = text + functions->text[0],
+                                                     .file = text + files->text[0],
+                                                     .kind = TT_KIND_FUNCTION});
+    return block == TT_NONE ? tt_source_no_memory(m->s)
+                            : tt_source_append(m->s, &m->block, &block);
 }
 
 static int take_location(struct memtrace *m)
@@ -202,7 +201,7 @@ static int take_location(struct memtrace *m)
     int is_new, error = take(m, 8, &id);
     size_t first = m->block.count;
 
-    error = error ? error : take(m, 1, &count);
+    error = error ?: take(m, 1, &count);
     for (uint64_t i = 0; !error && i < count; i++)
         error = take_place(m);
     if (error)
@@ -306,7 +305,7 @@ static int add_fate(struct memtrace *m, int fate, const struct object *o)
 {
     int error = add(m, &m->bytes[fate], o->context, o->bytes);
 
-    return error ? error : add(m, &m->number[fate], o->context, o->number);
+    return error ?: add(m, &m->number[fate], o->context, o->number);
 }
 
 /* Each sample counts for 1 / rate words.  The number of objects depends on their size;
@@ -336,8 +335,8 @@ static int add_object(struct memtrace *m, uint64_t words, uint64_t samples,
 
     if (context->count)
         o.context = ((const uint32_t *)context->item)[context->count - 1];
-    error = error ? error : add(m, &m->samples, o.context, samples);
-    error = error ? error : add_fate(m, generation ? TO_MAJOR : TO_MINOR, &o);
+    error = error ?: add(m, &m->samples, o.context, samples);
+    error = error ?: add_fate(m, generation ? TO_MAJOR : TO_MINOR, &o);
     if (error)
         return error;
     at = tt_pairs_get(&m->objects, m->id, 0, &is_new);
@@ -359,15 +358,15 @@ static int take_alloc(struct memtrace *m, uint32_t code)
 
     if (!is_short) {
         error = take_varied(m, &words);
-        error = error ? error : take_varied(m, &samples);
-        error = error ? error : take(m, 1, &from);
+        error = error ?: take_varied(m, &samples);
+        error = error ?: take(m, 1, &from);
     }
-    error = error ? error : take_varied(m, &common);
-    error = error ? error : take(m, is_short ? 1 : 2, &count);
+    error = error ?: take_varied(m, &common);
+    error = error ?: take(m, is_short ? 1 : 2, &count);
     if (!error && from > 2)
         error = fail(m, "an object is minor, major or external");
-    error = error ? error : take_stack(m, common, count);
-    return error ? error : add_object(m, words, samples, from != 0);
+    error = error ?: take_stack(m, common, count);
+    return error ?: add_object(m, words, samples, from != 0);
 }
 
 static int take_fate(struct memtrace *m, int is_promoted)
@@ -407,11 +406,11 @@ static int take_info(struct memtrace *m)
 
     if (m->has_info)
         return fail(m, "there is a second description of the trace");
-    error = error ? error : take(m, 1, &word);
-    error = error ? error : take_text(m, &program);
-    error = error ? error : take_text(m, &host);
-    error = error ? error : take_text(m, &text);
-    error = error ? error : take(m, 8, &skipped);
+    error = error ?: take(m, 1, &word);
+    error = error ?: take_text(m, &program);
+    error = error ?: take_text(m, &host);
+    error = error ?: take_text(m, &text);
+    error = error ?: take(m, 8, &skipped);
     if (!error && m->head.version >= 2)
         error = take_text(m, &text);
     if (error)
@@ -595,7 +594,7 @@ static int finish(struct memtrace *m)
             if (f > TO_MAJOR)
                 continue;
             error = tt_heap_add(&m->heap, TT_HEAP_BYTES, c, b);
-            error = error ? error : tt_heap_add(&m->heap, TT_HEAP_ALLOCATIONS, c, n);
+            error = error ?: tt_heap_add(&m->heap, TT_HEAP_ALLOCATIONS, c, n);
         }
     }
     if (error)
@@ -641,13 +640,12 @@ static int read_memtrace(struct tt_source *s, struct tt_builder *b)
     error = read_packets(m);
     if (!error && !m->has_info)
         error = tt_source_fail(s, "it ends before it says what it is of");
-    return error ? error : finish(m);
+    return error ?: finish(m);
 }
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= 32 && tt_number_at(head, 4) == (uint32_t)MAGIC ? TT_MATCH_YES
-                                                                  : TT_MATCH_NO;
+    return tt_match_if(size >= 32 && tt_number_at(head, 4) == (uint32_t)MAGIC);
 }
 
 const struct tt_format tt_format_memtrace = {

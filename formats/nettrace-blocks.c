@@ -174,7 +174,7 @@ static int read_point(struct tt_nettrace *n, struct tt_nettrace_cursor c,
     }
     if (c.is_bad)
         return wrong(n, "a point in the sequence is damaged");
-    return error ? error : calls->begin(calls->arg, 0);
+    return error ?: calls->begin(calls->arg, 0);
 }
 
 /* ── Objects ──────────────────────────────────────────────────────────────────────── */

@@ -101,8 +101,8 @@ static int add_name(struct tt_nettrace_methods *m, struct tt_nettrace_payload *p
 
     if (!error && m->text.count > start)
         error = put(&m->text, '.');
-    error = error ? error : tt_nettrace_text(p, &m->text);
-    error = error ? error : add_arguments(m, p);
+    error = error ?: tt_nettrace_text(p, &m->text);
+    error = error ?: add_arguments(m, p);
     return error || !tt_vector_add(&m->text, 1) ? -1 : 0;
 }
 

@@ -5,8 +5,8 @@
  *
  * Events refer to threads by a number, which a block has described before.  Points in the
  * sequence may end the validity of these numbers and of those of descriptions. */
-#include "nettrace-blocks.h"
 #include "nettrace-six.h"
+#include "nettrace-blocks.h"
 #include "nettrace-methods.h"
 #include "nettrace.h"
 
@@ -96,7 +96,7 @@ static int read_point(struct tt_nettrace *n, struct tt_nettrace_cursor c,
     }
     if (c.is_bad)
         return wrong(n, "a point in the sequence is damaged");
-    return error ? error : calls->begin(calls->arg, flags);
+    return error ?: calls->begin(calls->arg, flags);
 }
 
 static int read_threads(struct tt_nettrace *n, struct tt_nettrace_cursor c,

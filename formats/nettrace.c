@@ -342,7 +342,7 @@ static int add_allocation(struct reading *r, uint32_t context,
     if (tt_nettrace_text(&p, &r->text) != 0 || !tt_vector_add(&r->text, 1))
         return no_memory(r);
     error = add(r, context, BYTES, bytes);
-    error = error ? error : add(r, context, ALLOCATIONS, 1);
+    error = error ?: add(r, context, ALLOCATIONS, 1);
     if (!error && r->text.count > 1)
         tt_builder_space(r->b, context, r->text.item, TT_NONE, 0, 1, bytes, 0);
     return error;
@@ -515,12 +515,12 @@ static int read_all(struct reading *r)
     int error = tt_source_all(r->s, &r->file.bytes, &r->file.size);
 
     r->file.s = r->s;
-    error = error ? error : tt_nettrace_walk(&r->file, &calls);
+    error = error ?: tt_nettrace_walk(&r->file, &calls);
     tt_nettrace_sort(&r->methods);
     tt_nettrace_sort_spaces(&r->spaces);
     r->is_second = 1;
     r->region = r->thread_region = r->kind_region = 0;
-    error = error ? error : tt_nettrace_walk(&r->file, &calls);
+    error = error ?: tt_nettrace_walk(&r->file, &calls);
     if (error)
         return error;
     for (int i = 0; i < METRICS; i++)
@@ -557,7 +557,7 @@ static int read_nettrace(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= 8 && memcmp(head, "Nettrace", 8) == 0 ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(tt_head_begins(head, size, "Nettrace"));
 }
 
 const struct tt_format tt_format_nettrace = {

@@ -113,8 +113,7 @@ static int take_time(const char **at, const char *name, uint64_t *ns)
     unsigned __int128 n = 0;
     int error = take(at, name);
 
-    if (!error)
-        error = take_decimal(at, 6, &n);
+    error = error ?: take_decimal(at, 6, &n);
     *ns = (uint64_t)n;
     return error || n >> 64 ? -TT_ERR_FORMAT : take(at, ")");
 }
@@ -124,10 +123,9 @@ static int take_square(const char **at, const char *name, struct tt_sum128 *squa
     unsigned __int128 n = 0;
     int error = take(at, name);
 
-    if (!error)
-        error = take_decimal(at, 12, &n);
+    error = error ?: take_decimal(at, 12, &n);
     *square = (struct tt_sum128){(uint64_t)n, (uint64_t)(n >> 64)};
-    return error ? error : take(at, ")");
+    return error ?: take(at, ")");
 }
 
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
@@ -182,14 +180,10 @@ static int take_figures(const char *at, int is_pair, struct tt_times_row *t)
 {
     int error = take(&at, " = count(");
 
-    if (!error)
-        error = take_integer(&at, &t->count);
-    if (!error)
-        error = take(&at, ")");
-    if (!error)
-        error = take_time(&at, ", sum(", &t->sum);
-    if (!error)
-        error = take_square(&at, ", sumSq(", &t->square);
+    error = error ?: take_integer(&at, &t->count);
+    error = error ?: take(&at, ")");
+    error = error ?: take_time(&at, ", sum(", &t->sum);
+    error = error ?: take_square(&at, ", sumSq(", &t->square);
     if (!error && is_pair)
         error = take_time(&at, ", sumChild(", &t->children);
     if (!error && is_pair)
@@ -208,22 +202,17 @@ static int take_entry(struct ocr *x, const char *line)
     struct entry e = {.line = x->s->line};
     int error = take(&at, "ENTRY ");
 
-    if (!error)
-        error = take_integer(&at, &parent);
-    if (!error)
-        error = take(&at, ":");
-    if (!error)
-        error = take_integer(&at, &child);
-    if (!error)
-        error = take_figures(at, parent != child, &e.times);
+    error = error ?: take_integer(&at, &parent);
+    error = error ?: take(&at, ":");
+    error = error ?: take_integer(&at, &child);
+    error = error ?: take_figures(at, parent != child, &e.times);
     if (error)
         return tt_source_fail(x->s, "this is no entry of OCR's profiler");
     if (__builtin_add_overflow(x->all_time, e.times.sum, &x->all_time) ||
         __builtin_add_overflow(x->all_calls, e.times.count, &x->all_calls))
         return tt_source_fail(x->s, TT_TOO_MUCH);
     error = find_function(x, parent, &e.parent);
-    if (!error)
-        error = find_function(x, child, &e.child);
+    error = error ?: find_function(x, child, &e.child);
     if (error)
         return error;
     return tt_source_append(x->s, &x->entry, &e);
@@ -413,7 +402,7 @@ static enum tt_match detect(const char *head, size_t size)
 
     if (end && end > head && end[-1] == '\r')
         end--;
-    return end && is_definition(head, end) ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(end && is_definition(head, end));
 }
 
 static int read_ocr(struct tt_source *s, struct tt_builder *b)
@@ -427,8 +416,7 @@ static int read_ocr(struct tt_source *s, struct tt_builder *b)
     x.time = tt_builder_metric(b, "time", "ns", TT_METRIC_TIME);
     name_strand(&x);
     error = take_lines(&x);
-    if (!error)
-        error = add_tree(&x);
+    error = error ?: add_tree(&x);
     return error;
 }
 

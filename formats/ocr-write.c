@@ -161,10 +161,8 @@ int tt_ocr_write(struct tt_export *e, struct tt_writer *w)
                        "activations are longer than OCR's files have room for");
         error = -TT_ERR_OPTION;
     }
-    if (!error)
-        error = tt_ocr_sum_init(&o, &s);
-    if (!error)
-        error = tt_ocr_thread(&o, e->part, &s);
+    error = error ?: tt_ocr_sum_init(&o, &s);
+    error = error ?: tt_ocr_thread(&o, e->part, &s);
     if (!error)
         put_thread(e, w, &o, &s);
     tt_ocr_sum_fini(&o, &s);

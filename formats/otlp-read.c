@@ -139,7 +139,7 @@ static int add_line(struct otlp_read *o, struct tt_wire line, size_t module)
     numbers_of(line, at, 4);
     numbers_of(row_of(o, TT_DICTIONARY_FUNCTIONS, at[1]), function, 5);
     error = add_text(o, function[1] ? function[1] : function[2], &name);
-    error = error ? error : add_text(o, function[3], &file);
+    error = error ?: add_text(o, function[3], &file);
     if (error)
         return error;
     info.name = *text_at(o, name) ? text_at(o, name) : "(unknown)";
@@ -270,7 +270,7 @@ static int take_sample(struct otlp_read *o, struct tt_wire m, const struct measu
 
     numbers_of(m, number, 2);
     error = context_of(o, &m, number[TT_OTLP_STACK], &context);
-    error = error ? error : amount_of(o, m, &amount);
+    error = error ?: amount_of(o, m, &amount);
     if (error)
         return error;
     if (__builtin_mul_overflow(amount.sum, to->unit, &all) ||
@@ -294,7 +294,7 @@ static int make_metric(struct otlp_read *o, struct tt_wire type, struct measure 
     numbers_of(type, number, 3);
     o->text.count = 0;
     error = add_text(o, number[1], &name);
-    error = error ? error : add_text(o, number[2], &unit);
+    error = error ?: add_text(o, number[2], &unit);
     if (error)
         return error;
     ours = text_at(o, unit);
@@ -395,7 +395,7 @@ static int take_resource(struct otlp_read *o, struct tt_wire m)
 
     tt_builder_no_strand(o->b);
     error = each(o, m, TT_RESOURCE_RESOURCE, take_owner);
-    return error ? error : each(o, m, TT_RESOURCE_SCOPES, take_scope);
+    return error ?: each(o, m, TT_RESOURCE_SCOPES, take_scope);
 }
 
 static int take_data(struct otlp_read *o, struct tt_wire all)
@@ -412,7 +412,7 @@ static int take_data(struct otlp_read *o, struct tt_wire all)
         return tt_source_no_memory(o->s);
     if (!error && stacks)
         memset(o->context.item, 0, stacks * sizeof(uint32_t));
-    return error ? error : each(o, all, TT_DATA_RESOURCE, take_resource);
+    return error ?: each(o, all, TT_DATA_RESOURCE, take_resource);
 }
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */

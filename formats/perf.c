@@ -421,8 +421,7 @@ static int read_perf(struct tt_source *s, struct tt_builder *b)
     while ((error = tt_source_line(s, &line, &length)) > 0)
         if ((error = take_line(p, line, length)) != 0)
             break;
-    if (!error)
-        error = end_sample(p);
+    error = error ?: end_sample(p);
     if (!error && p->lost && !p->events)
         error = tt_source_fail(s, "there is no sample in it");
     if (!error && p->lost)
@@ -469,8 +468,7 @@ static enum tt_match detect(const char *head, size_t size)
             return TT_MATCH_NO;
         while (!*h.rest && at && at < end && (at = copy_line(at, end, line)) && !*line)
             ;
-        return *h.rest || (at && is_frame(line, strlen(line))) ? TT_MATCH_YES
-                                                               : TT_MATCH_NO;
+        return tt_match_if(*h.rest || (at && is_frame(line, strlen(line))));
     }
     return TT_MATCH_NO;
 }

@@ -10,8 +10,8 @@
  * The program headers of a file turn an offset into an address of the file, if the file
  * still exists.  A file that was mapped below LOW was not moved, so its addresses are
  * those it ran at. */
-#include "naming.h"
 #include "perfdata-tree.h"
+#include "naming.h"
 #include "perfdata.h"
 #include "samples.h"
 #include "sorted.h"
@@ -286,7 +286,7 @@ int tt_perfdata_add(struct tt_perfdata_tree *t, uint32_t node, uint32_t pid, uin
                     uint64_t period, uint64_t time)
 {
     uint32_t strand = find_strand(t, pid, tid, comm), *known;
-    struct amount *a = t->amount.item;
+    struct amount *a;
     int is_new;
 
     known = node == TT_NONE || strand == TT_NONE
@@ -300,13 +300,12 @@ int tt_perfdata_add(struct tt_perfdata_tree *t, uint32_t node, uint32_t pid, uin
     e->samples = 0; /* the event has samples */
     if (is_new) {
         *known = (uint32_t)t->amount.count;
-        a = tt_vector_add(&t->amount, 1);
-        if (!a)
+        if (tt_vector_push(
+                &t->amount,
+                &(struct amount){.node = node, .strand = strand, .event = event}) != 0)
             return -TT_ERR_MEMORY;
-        *a = (struct amount){.node = node, .strand = strand, .event = event};
-    } else {
-        a += *known;
     }
+    a = (struct amount *)t->amount.item + *known;
     a->samples++;
     a->period += period;
     if (t->timed == TT_NONE)
@@ -666,7 +665,7 @@ int tt_perfdata_finish(struct tt_perfdata_tree *t, struct tt_perfdata_events *ev
 
     tt_vector_init(&contexts, t->s->memory, sizeof(uint32_t));
     find_kernel(t);
-    error = error ? error : make_metrics(t, events);
+    error = error ?: make_metrics(t, events);
     context = error ? NULL : make_contexts(t, &contexts);
     if (!context || !strands)
         error = -TT_ERR_MEMORY;

@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "formats.h"
-#include "perfdata.h"
 #include "perfdata-take.h"
+#include "perfdata.h"
 #include "sorted.h"
 #include "walker.h"
 
@@ -495,7 +495,7 @@ static int read_file(struct tt_perfdata *p)
     if (whole <= 0 || !size) /* perf was killed before it wrote the size */
         return whole < 0 ? whole : 0;
     error = read_features(p, bits);
-    return error ? error : 1;
+    return error ?: 1;
 }
 
 static int read_all(struct tt_perfdata *p)
@@ -552,10 +552,8 @@ static int read_perfdata(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= PIPE_HEAD &&
-                   (memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0)
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(size >= PIPE_HEAD && (memcmp(head, "PERFILE2", 8) == 0 ||
+                                             memcmp(head, "2ELIFREP", 8) == 0));
 }
 
 const struct tt_format tt_format_perfdata = {

@@ -106,7 +106,7 @@ static int take_text(struct tt_perfetto_tables *t, struct tt_wire m, uint64_t st
     struct tt_wire_field f = {0};
     struct tt_wire text = {m.end, m.end};
     uint64_t number = 0;
-    size_t *start, at;
+    size_t at;
     int more;
 
     while ((more = tt_wire_next(&m, &f)) > 0) {
@@ -117,11 +117,9 @@ static int take_text(struct tt_perfetto_tables *t, struct tt_wire m, uint64_t st
     }
     if (more < 0)
         return wrong(t, "a text is damaged");
-    start = tt_vector_add(&t->start, 1);
     at = kind == TT_PERFETTO_ID ? id_text(t, text) : tt_perfetto_text(t, text);
-    if (!start || at == TT_PERFETTO_NO_TEXT)
+    if (at == TT_PERFETTO_NO_TEXT || tt_vector_push(&t->start, &at) != 0)
         return no_memory(t);
-    *start = at;
     return define(t, state, kind, number, t->start.count - 1);
 }
 
@@ -241,16 +239,15 @@ static int add_block(struct tt_perfetto_tables *t, const struct tt_block_info *i
     char *(*demangle)(const char *) = t->s->reading->demangle;
     struct tt_block_info named = *info;
     char *name = NULL;
-    uint32_t *to = tt_vector_add(&t->block, 1);
+    uint32_t block;
 
     if (demangle && info->kind != TT_KIND_NATIVE && !(name = demangle(info->name)))
         return no_memory(t);
     if (name)
         named.name = name;
-    if (to)
-        *to = tt_builder_block(t->b, &named);
+    block = tt_builder_block(t->b, &named);
     free(name);
-    return !to || *to == TT_NONE ? no_memory(t) : 0;
+    return block == TT_NONE || tt_vector_push(&t->block, &block) != 0 ? no_memory(t) : 0;
 }
 
 /* The first two fields of a message. */
@@ -424,7 +421,7 @@ static int add_frame(struct tt_perfetto_tables *t, const struct place *p, uint64
     } else {
         made = *index;
     }
-    return error ? error : define(t, state, TT_PERFETTO_FRAME, number, made);
+    return error ?: define(t, state, TT_PERFETTO_FRAME, number, made);
 }
 
 static int take_frame(struct tt_perfetto_tables *t, struct tt_wire m, uint64_t state)

@@ -782,9 +782,9 @@ static int read_all(struct perfetto *x)
                          (const unsigned char *)bytes + size};
     error = read_packets(x, m, 0);
     x->is_second = 1;
-    error = error ? error : read_packets(x, m, 0);
-    error = error ? error : settle_all(x, 0);
-    error = error ? error : add_figures(x);
+    error = error ?: read_packets(x, m, 0);
+    error = error ?: settle_all(x, 0);
+    error = error ?: add_figures(x);
     if (error)
         return error;
     if (!x->samples && !x->figure.count && !x->lost_nodes)

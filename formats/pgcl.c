@@ -240,14 +240,14 @@ static int note_names(struct pgcl *x)
     const struct centre *centre = x->centre.item;
     int error = note_number(x, x->layout);
 
-    error = error ? error : note_number(x, x->modules);
-    error = error ? error : note_number(x, x->centres);
-    error = error ? error : note_number(x, x->entries);
+    error = error ?: note_number(x, x->modules);
+    error = error ?: note_number(x, x->centres);
+    error = error ?: note_number(x, x->entries);
     for (uint32_t i = 0; !error && i < x->modules; i++)
         error = note_text(x, module[i]);
     for (uint32_t i = 0; !error && i < x->centres; i++) {
         error = note_number(x, centre[i].module);
-        error = error ? error : note_text(x, centre[i].name);
+        error = error ?: note_text(x, centre[i].name);
     }
     return error;
 }
@@ -295,7 +295,7 @@ static int read_entry(struct pgcl *x)
     context = tt_builder_context(x->b, parent,
                                  ((struct centre *)x->centre.item)[e.centre - 1].block);
     error = note_entry(x, &e);
-    error = error ? error : add_figures(x, context, &e);
+    error = error ?: add_figures(x, context, &e);
     if (error)
         return error;
     if (tt_vector_push(&x->open, &(struct open){context, e.children}) != 0)
@@ -347,11 +347,11 @@ static int read_all(struct pgcl *x)
 {
     int error = read_header(x);
 
-    error = error ? error : read_modules(x);
-    error = error ? error : read_centres(x);
+    error = error ?: read_modules(x);
+    error = error ?: read_centres(x);
     x->tree = x->at;
-    error = error ? error : find_layout(x);
-    error = error ? error : note_names(x);
+    error = error ?: find_layout(x);
+    error = error ?: note_names(x);
     x->at = x->tree;
     for (uint64_t i = 0; !error && i < x->entries; i++)
         error = read_entry(x);
@@ -379,9 +379,8 @@ static int read_pgcl(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= HEADER && memcmp(head, "prof", 4) == 0 && !head[6] && !head[7]
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(size >= HEADER && memcmp(head, "prof", 4) == 0 && !head[6] &&
+                       !head[7]);
 }
 
 const struct tt_format tt_format_pgcl = {

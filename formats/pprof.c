@@ -522,9 +522,8 @@ static int take_sample(struct pprof *p, struct tt_wire m, struct tt_vector *valu
         else if (f.number == 2)
             error = add_numbers(p, &f, values);
     }
-    if (!error)
-        error = find_context(p, &where, &context);
-    return error ? error : add_values(p, &where, context, values);
+    error = error ?: find_context(p, &where, &context);
+    return error ?: add_values(p, &where, context, values);
 }
 
 static int take_samples(struct pprof *p)
@@ -572,16 +571,12 @@ static int read_profile(struct pprof *p)
     int error = tt_source_all(p->s, &bytes, &p->size);
 
     p->bytes = (const unsigned char *)bytes;
-    if (!error)
-        error = note_all(p);
-    if (!error)
-        error = make_metrics(p);
-    if (!error)
-        error = read_locations(p);
+    error = error ?: note_all(p);
+    error = error ?: make_metrics(p);
+    error = error ?: read_locations(p);
     if (!error)
         add_facts(p);
-    if (!error)
-        error = take_samples(p);
+    error = error ?: take_samples(p);
     tt_source_drop(p->s);
     for (uint32_t i = 0; !error && i < p->metrics; i++)
         tt_frames_flush(&p->metric[i].amount, p->metric[i].metric);
@@ -619,7 +614,7 @@ static enum tt_match detect(const char *head, size_t size)
         nameless += f.number == TT_PROFILE_SAMPLE_TYPE && f.inside.at == f.inside.end;
         parts += f.number == TT_PROFILE_LOCATION && number_in(f.inside, 1) > 0;
     }
-    return types || (nameless && parts) ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(types || (nameless && parts));
 }
 
 const struct tt_format tt_format_pprof = {

@@ -149,11 +149,11 @@ static int read_items(struct pstats *p, uint64_t count, struct value *v, int dep
         error = read_value(p, &item, depth + 1);
         if (!error && v->kind == DICT && item.kind == NOTHING && item.count)
             break; /* its end */
-        error = error ? error : tt_source_append(p->s, &items, &item);
+        error = error ?: tt_source_append(p->s, &items, &item);
     }
     if (!error && v->kind == DICT && items.count % 2)
         error = wrong(p, "a dict ends behind a key");
-    error = error ? error : keep_items(p, &items, v);
+    error = error ?: keep_items(p, &items, v);
     tt_vector_fini(&items);
     return error;
 }
@@ -166,7 +166,7 @@ static int read_tuple(struct pstats *p, size_t width, struct value *v, int depth
     *v = (struct value){.kind = TUPLE};
     if (!error && count > p->size - p->at)
         return wrong(p, "a tuple has more values than the file");
-    return error ? error : read_items(p, count, v, depth);
+    return error ?: read_items(p, count, v, depth);
 }
 
 static int find_known(struct pstats *p, const struct tt_vector *known, struct value *v)
@@ -216,7 +216,7 @@ static int read_code_as(struct pstats *p, const struct layout *l, struct value *
         if (i == l->name - 1)
             file = part;
     }
-    error = error ? error : take(p, 4, &skipped);
+    error = error ?: take(p, 4, &skipped);
     for (int i = 0; !error && i < l->more; i++)
         error = read_value(p, &part, depth + 1);
     if (!error && (name.kind != TEXT || file.kind != TEXT || part.kind != TEXT))
@@ -318,7 +318,7 @@ static int read_value(struct pstats *p, struct value *v, int depth)
         return wrong(p, "values are too deep within each other");
     if (byte & MAY_COME_AGAIN)
         error = tt_source_append(p->s, &p->known, &unfinished);
-    error = error ? error : read_kind(p, byte & 0x7f, v, depth);
+    error = error ?: read_kind(p, byte & 0x7f, v, depth);
     if (!error && byte & MAY_COME_AGAIN)
         ((struct value *)p->known.item)[number] = *v;
     if (!error && byte == 't')
@@ -362,7 +362,7 @@ static int find_function(struct pstats *p, const struct value *key, uint32_t *fu
         return wrong(p, "a function is not (file, line, name)");
     p->text.count = 0;
     error = add_text(p, &part[0], &file);
-    error = error ? error : add_text(p, &part[2], &name);
+    error = error ?: add_text(p, &part[2], &name);
     if (error)
         return error;
     text = p->text.item;
@@ -437,7 +437,7 @@ static int take_caller(struct pstats *p, struct row *r, const struct value *key,
                         : 0;
     } else if (v->kind == TUPLE && v->count == 4) {
         error = take_count(p, &part[0], &calls);
-        error = error ? error : take_time(p, &part[3], &cost);
+        error = error ?: take_time(p, &part[3], &cost);
     } else {
         return wrong(p, "a caller has no calls");
     }
@@ -460,8 +460,8 @@ static int take_function(struct pstats *p, const struct value *key, const struct
     if (v->kind != TUPLE || v->count != 5 || part[4].kind != DICT)
         return wrong(p, "a function has not (calls, calls, time, time, callers)");
     error = take_count(p, &part[1], &r.calls);
-    error = error ? error : take_time(p, &part[2], &r.self);
-    error = error ? error : take_time(p, &part[3], &r.cost);
+    error = error ?: take_time(p, &part[2], &r.self);
+    error = error ?: take_time(p, &part[3], &r.cost);
     if (!error && tt_arcs_add_self(&p->arcs, r.function, &r.self, 1) != 0)
         return wrong(p, TT_TOO_MUCH);
     callers = items_of(p, &part[4]);
@@ -532,11 +532,9 @@ static int read_pstats(struct tt_source *s, struct tt_builder *b)
 /* A dict whose first key is a tuple of three. */
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size > 6 && (head[0] & 0x7f) == '{' &&
-                   (((head[1] & 0x7f) == ')' && head[2] == 3) ||
-                    ((head[1] & 0x7f) == '(' && memcmp(head + 2, "\3\0\0", 4) == 0))
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(size > 6 && (head[0] & 0x7f) == '{' &&
+                       (((head[1] & 0x7f) == ')' && head[2] == 3) ||
+                        ((head[1] & 0x7f) == '(' && memcmp(head + 2, "\3\0\0", 4) == 0)));
 }
 
 const struct tt_format tt_format_pstats = {

@@ -60,7 +60,7 @@ static int put_text(struct marshal *m, const unsigned char *text, size_t length)
         (void)snprintf(escape, sizeof escape, "\\u%04x", text[i] ? text[i] : '?');
         error = put_word(m, escape);
     }
-    return error ? error : put(m, "\"", 1);
+    return error ?: put(m, "\"", 1);
 }
 
 /* A key of JSON is a text. */
@@ -139,7 +139,7 @@ static int read_text(struct marshal *m)
     size_t length;
     int error = take_text(m, &text, &length);
 
-    return error ? error : put_text(m, text, length);
+    return error ?: put_text(m, text, length);
 }
 
 static int read_float(struct marshal *m, int is_key)
@@ -165,14 +165,14 @@ static int read_large(struct marshal *m, int is_key)
     uint64_t n = 0;
     size_t count = 0;
 
-    error = error ? error : take_length(m, &count);
+    error = error ?: take_length(m, &count);
     for (size_t i = 0; !error && i < 2 * count; i++) {
         error = take_byte(m, &byte);
         if (!error && i >= 8 && byte)
             return wrong(m, "a number is too large");
         n |= i < 8 ? (uint64_t)byte << 8 * i : 0;
     }
-    return error ? error : put_number(m, sign == '-', n, is_key);
+    return error ?: put_number(m, sign == '-', n, is_key);
 }
 
 /* Reads a repeated value: a symbol, or an object that is no list. */
@@ -206,7 +206,7 @@ static int read_dressed(struct marshal *m, int depth, int is_key)
     size_t count = 0, kept;
     int error = read_value(m, depth + 1, is_key);
 
-    error = error ? error : take_length(m, &count);
+    error = error ?: take_length(m, &count);
     kept = m->out->count;
     for (size_t i = 0; !error && i < 2 * count; i++)
         error = read_value(m, depth + 1, 0);
@@ -219,12 +219,12 @@ static int read_list(struct marshal *m, int depth)
     size_t count = 0;
     int error = take_length(m, &count);
 
-    error = error ? error : put(m, "[", 1);
+    error = error ?: put(m, "[", 1);
     for (size_t i = 0; !error && i < count; i++) {
         error = i ? put(m, ",", 1) : 0;
-        error = error ? error : read_value(m, depth + 1, 0);
+        error = error ?: read_value(m, depth + 1, 0);
     }
-    return error ? error : put(m, "]", 1);
+    return error ?: put(m, "]", 1);
 }
 
 static int read_hash(struct marshal *m, int depth, int has_default)
@@ -232,14 +232,14 @@ static int read_hash(struct marshal *m, int depth, int has_default)
     size_t count = 0, kept;
     int error = take_length(m, &count);
 
-    error = error ? error : put(m, "{", 1);
+    error = error ?: put(m, "{", 1);
     for (size_t i = 0; !error && i < count; i++) {
         error = i ? put(m, ",", 1) : 0;
-        error = error ? error : read_value(m, depth + 1, 1);
-        error = error ? error : put(m, ":", 1);
-        error = error ? error : read_value(m, depth + 1, 0);
+        error = error ?: read_value(m, depth + 1, 1);
+        error = error ?: put(m, ":", 1);
+        error = error ?: read_value(m, depth + 1, 0);
     }
-    error = error ? error : put(m, "}", 1);
+    error = error ?: put(m, "}", 1);
     kept = m->out->count;
     if (!error && has_default)
         error = read_value(m, depth + 1, 0);
@@ -286,7 +286,7 @@ static int read_value(struct marshal *m, int depth, int is_key)
         return read_small(m, is_key);
     case ':':
         error = note(m, &m->symbol, place);
-        return error ? error : read_text(m);
+        return error ?: read_text(m);
     case '"':
         return read_text(m);
     case ';':

@@ -117,8 +117,8 @@ static int take_file(struct simpleperf *x, struct tt_wire m)
     }
     for (uint32_t i = first; !error && i < x->symbol.count; i++)
         error = note(x, &x->symbols, id, i - first, i + 1);
-    error = error ? error : add(x, &x->file, &path, sizeof path);
-    return error ? error : note(x, &x->files, id, 0, (uint32_t)x->file.count);
+    error = error ?: add(x, &x->file, &path, sizeof path);
+    return error ?: note(x, &x->files, id, 0, (uint32_t)x->file.count);
 }
 
 static int take_thread(struct simpleperf *x, struct tt_wire m)
@@ -139,7 +139,7 @@ static int take_thread(struct simpleperf *x, struct tt_wire m)
             t.name = text_of(&f);
     }
     error = add(x, &x->thread, &t, sizeof t);
-    return error ? error : note(x, &x->threads, id, 0, (uint32_t)x->thread.count);
+    return error ?: note(x, &x->threads, id, 0, (uint32_t)x->thread.count);
 }
 
 static int take_meta(struct simpleperf *x, struct tt_wire m)
@@ -322,8 +322,8 @@ static int take_sample(struct simpleperf *x, struct tt_wire m)
         context = tt_builder_context(x->b, context, ((uint32_t *)x->stack.item)[i]);
     if (context == TT_NONE)
         return tt_source_no_memory(x->s);
-    error = error ? error : take_strand(x, thread);
-    return error ? error : add_figures(x, context, type, count, time);
+    error = error ?: take_strand(x, thread);
+    return error ?: add_figures(x, context, type, count, time);
 }
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
@@ -384,7 +384,7 @@ static int read_all(struct simpleperf *x)
     if (x->size < HEAD || tt_number_at(bytes + 10, 2) != 1)
         return wrong(x, "this version of simpleperf's reports is not known");
     error = read_records(x, 0);
-    error = error ? error : read_records(x, 1);
+    error = error ?: read_records(x, 1);
     if (!error && x->lost)
         tt_builder_fact(x->b, "lost.samples", TT_FACT_SUM, x->lost, "");
     return error;
@@ -407,8 +407,7 @@ static int read_simpleperf(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= HEAD && memcmp(head, "SIMPLEPERF", 10) == 0 ? TT_MATCH_YES
-                                                               : TT_MATCH_NO;
+    return tt_match_if(size >= HEAD && memcmp(head, "SIMPLEPERF", 10) == 0);
 }
 
 const struct tt_format tt_format_simpleperf = {

@@ -224,8 +224,8 @@ static int read_graph(struct stackprof *x)
         return tt_source_no_memory(x->s);
     x->root = function_of(x, TT_BUILDER_ROOT);
     error = x->root == TT_NONE ? tt_source_no_memory(x->s) : read_frames(x, 0);
-    error = error ? error : read_frames(x, 1);
-    error = error ? error : finish_graph(x);
+    error = error ?: read_frames(x, 1);
+    error = error ?: finish_graph(x);
     if (!error) {
         metric = tt_builder_metric(x->b, "samples", "", 0);
         x->arcs.inclusive = x->inclusive.item;
@@ -293,7 +293,7 @@ static int read_raw(struct stackprof *x)
         read_stack(x, &p.json);
     tt_json_part_close(&p);
     error = tt_source_failed(x->s);
-    return error ? error : flush(x);
+    return error ?: flush(x);
 }
 
 /* ── The file ─────────────────────────────────────────────────────────────────────── */
@@ -359,7 +359,7 @@ static int read_stackprof(struct tt_source *s, struct tt_builder *b)
         x.text = json.item;
         x.size = json.count;
     }
-    return error ? error : read_all(&x);
+    return error ?: read_all(&x);
 }
 
 static enum tt_match detect(const char *head, size_t size)

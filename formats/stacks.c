@@ -254,7 +254,7 @@ static int take_count(struct stacks *x, char *line)
         return tt_source_fail(x->s, "a line is 'NUMBER @ ADDRESSES'");
     error = take_addresses(x, at + 1, 0);
     s.depth = x->address.count - s.first;
-    return error ? error : tt_source_append(x->s, &x->stack, &s);
+    return error ?: tt_source_append(x->s, &x->stack, &s);
 }
 
 static int read_counts(struct stacks *x)
@@ -324,7 +324,7 @@ static int read_threads(struct stacks *x, int in_thread)
             error = tt_source_fail(x->s, "'%.20s' is of no thread", at);
         }
     }
-    error = error ? error : more;
+    error = error ?: more;
     return !error && in_thread ? end_thread(x, &s, is_same) : error;
 }
 
@@ -373,8 +373,7 @@ static int add_heap(struct stacks *x)
         if (context == TT_NONE)
             return tt_source_no_memory(x->s);
         error = tt_heap_add(&x->heap, TT_HEAP_LIVE_BYTES, context, s[i].time);
-        if (!error)
-            error = tt_heap_add(&x->heap, TT_HEAP_LIVE_NUMBER, context, s[i].number);
+        error = error ?: tt_heap_add(&x->heap, TT_HEAP_LIVE_NUMBER, context, s[i].number);
     }
     if (!error)
         tt_heap_finish(&x->heap, NULL);
@@ -457,9 +456,9 @@ static int read_all(struct stacks *x)
     error = x->kind == 'c' || x->kind == 'h' ? read_contention(x)
             : x->kind == 'g'                 ? read_counts(x)
                                              : read_threads(x, x->kind == 'T');
-    error = error ? error : read_maps(x);
+    error = error ?: read_maps(x);
     if (error || x->kind == 'h')
-        return error ? error : add_heap(x);
+        return error ?: add_heap(x);
     return add_contexts(x, x->kind == 'c'   ? "contentions"
                            : x->kind == 'g' ? what
                                             : "threads");
@@ -480,7 +479,7 @@ static int read_stacks(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return kind_of(head, size) ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(kind_of(head, size));
 }
 
 const struct tt_format tt_format_stacks = {

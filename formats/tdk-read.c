@@ -151,9 +151,8 @@ static int read_tdk(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= sizeof heading - 1 && memcmp(head, heading, sizeof heading - 1) == 0
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(size >= sizeof heading - 1 &&
+                       memcmp(head, heading, sizeof heading - 1) == 0);
 }
 
 const struct tt_format tt_format_tdk = {

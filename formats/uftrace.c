@@ -449,13 +449,13 @@ static int read_all(struct uftrace *u)
     struct tt_source *kernel;
     int error = read_info(u);
 
-    error = error ? error : read_tasks(u);
+    error = error ?: read_tasks(u);
     if (!error && !u->session.count)
         error = tt_source_fail_at(u->s, 0, "'task.txt' has no session");
     for (size_t i = 0; !error && i < u->task.count; i++)
         if (!has_task_before(u, i))
             error = play(u, (struct task *)u->task.item + i);
-    error = error ? error : tt_events_finish(u->events);
+    error = error ?: tt_events_finish(u->events);
     if (error)
         return error;
     if (u->unbalanced)
@@ -486,7 +486,7 @@ static int read_uftrace(struct tt_source *s, struct tt_builder *b)
 
 static enum tt_match detect(const char *head, size_t size)
 {
-    return size >= HEAD && memcmp(head, "Ftrace!", 8) == 0 ? TT_MATCH_YES : TT_MATCH_NO;
+    return tt_match_if(size >= HEAD && memcmp(head, "Ftrace!", 8) == 0);
 }
 
 const struct tt_format tt_format_uftrace = {

@@ -470,7 +470,7 @@ static int begin_element(struct xctrace *x)
         return is_empty ? refer(x, e.kind, ref) : wrong(x, "a reference has a content");
     error = is_empty ? 0 : take_content(x, &e);
     if (error || tt_vector_push(&x->open, &e) != 0)
-        return error ? error : tt_source_no_memory(x->s);
+        return error ?: tt_source_no_memory(x->s);
     return is_empty ? end_element(x) : 0;
 }
 
@@ -529,10 +529,8 @@ static enum tt_match detect(const char *head, size_t size)
 {
     static const char mark[] = "<trace-query-result";
 
-    return size > 5 && memcmp(head, "<?xml", 5) == 0 &&
-                   memmem(head, size, mark, sizeof mark - 1)
-               ? TT_MATCH_YES
-               : TT_MATCH_NO;
+    return tt_match_if(size > 5 && memcmp(head, "<?xml", 5) == 0 &&
+                       memmem(head, size, mark, sizeof mark - 1));
 }
 
 const struct tt_format tt_format_xctrace = {

@@ -64,12 +64,10 @@ static int ask(struct fble *f, const char *view, const char *sort, struct tt_tab
 
     tt_query_init(&q, f->p->memory);
     error = tt_query_set(&q, "view", view);
-    if (!error)
-        error = tt_query_set(&q, "limit", "all");
+    error = error ?: tt_query_set(&q, "limit", "all");
     if (!error && sort)
         error = tt_query_set(&q, "sort", sort);
-    if (!error)
-        error = tt_view(f->p, &q, t);
+    error = error ?: tt_view(f->p, &q, t);
     tt_query_fini(&q);
     if (error)
         return error;
@@ -186,8 +184,7 @@ static int put_overall(struct fble *f)
     for (size_t i = 0; !error && i < tt_table_rows(&t); i++)
         if (tt_table_row_at(&t, i)->role == TT_ROW_ENTRY && block_of(f, &t, &c, i))
             put_call(f, &t, &c, i, 1);
-    if (!error)
-        error = put_rest(f, &t, &c, 1);
+    error = error ?: put_rest(f, &t, &c, 1);
     tt_text_put(f->out, "\n");
     tt_table_fini(&t);
     return error;
@@ -214,8 +211,7 @@ static int put_self(struct fble *f)
         put_name(f, block);
         tt_text_put(f->out, "\n");
     }
-    if (!error)
-        error = put_rest(f, &t, &c, 0);
+    error = error ?: put_rest(f, &t, &c, 0);
     tt_text_put(f->out, "\n");
     tt_table_fini(&t);
     return error;
@@ -385,12 +381,9 @@ static int put_report(struct fble *f)
     if (f->sequences || f->period)
         return put_sequences(f);
     error = put_coverage(f);
-    if (!error)
-        error = put_overall(f);
-    if (!error)
-        error = put_self(f);
-    if (!error)
-        error = put_graph(f);
+    error = error ?: put_overall(f);
+    error = error ?: put_self(f);
+    error = error ?: put_graph(f);
     if (!error)
         put_locations(f);
     return error;

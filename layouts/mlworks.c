@@ -214,7 +214,7 @@ static int sum_time(struct mlworks *m)
     if (level && w.path)
         tt_walk_fini(&w);
     tt_memory_put(m->p->memory, level);
-    return error ? error : count_depths(m);
+    return error ?: count_depths(m);
 }
 
 static void sum_calls(struct mlworks *m)
@@ -334,7 +334,7 @@ static int finish_chains(struct mlworks *m, struct tt_profile *chains, void **im
     for (uint32_t i = 1; i < m->chain.count; i++)
         tt_builder_add(m->chains, TT_ROLE_SELF, i, metric, i);
     error = tt_builder_finish(m->chains, image, size);
-    return error ? error : tt_profile_open(chains, *image, *size, m->p->memory);
+    return error ?: tt_profile_open(chains, *image, *size, m->p->memory);
 }
 
 static int put_functions(struct mlworks *m)

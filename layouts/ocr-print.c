@@ -489,8 +489,7 @@ static int put_graph(struct section *c)
     struct grouped callers = {0}, callees = {0};
     int error = group_pairs(c, &callers, 1);
 
-    if (!error)
-        error = group_pairs(c, &callees, 0);
+    error = error ?: group_pairs(c, &callees, 0);
     put_graph_heading(c);
     sorting = c;
     qsort(c->function, c->functions, sizeof *c->function, by_time);

@@ -236,8 +236,7 @@ static int print_node(struct run *r, uint32_t *at, struct ocr_sum *one,
         if (r->chosen[*at])
             error = print_thread(r, *at, one, &sum, all);
     (void)snprintf(heading, sizeof heading, "#### Node %s total ####", name);
-    if (!error)
-        error = tt_ocr_print(&r->o, &sum, &r->style, heading, r->out);
+    error = error ?: tt_ocr_print(&r->o, &sum, &r->style, heading, r->out);
     tt_ocr_sum_fini(&r->o, &sum);
     return error;
 }
@@ -247,8 +246,7 @@ static int print_all(struct run *r)
     struct ocr_sum one = {0}, all = {0};
     int error = tt_ocr_sum_init(&r->o, &one), apart = r->many_nodes > 1;
 
-    if (!error)
-        error = tt_ocr_sum_init(&r->o, &all);
+    error = error ?: tt_ocr_sum_init(&r->o, &all);
     for (uint32_t i = 0; !error && i < r->strands;) {
         if (!r->chosen[i])
             i++;

@@ -571,8 +571,7 @@ static int match(struct diff *d, struct tt_query *q, const char *metric)
         return error;
     choose_units(d);
     error = tt_side_read(&d->a);
-    if (!error)
-        error = tt_side_read(&d->b);
+    error = error ?: tt_side_read(&d->b);
     if (!error)
         error = d->a.by_context ? match_contexts(d) : match_blocks(d);
     if (!error)
@@ -655,16 +654,12 @@ int tt_diff(const struct tt_profile *a, const struct tt_profile *b, struct tt_qu
     tt_vector_init(&d.pair, q->memory, sizeof(struct pair));
     d.a.by_context = d.b.by_context = q->view && strcmp(q->view, "tree") == 0;
     error = tt_side_open(&d.a, a);
-    if (!error)
-        error = tt_query_ask(q);
-    if (!error)
-        error = tt_side_open(&d.b, b);
-    if (!error)
-        error = tt_query_ask(q);
+    error = error ?: tt_query_ask(q);
+    error = error ?: tt_side_open(&d.b, b);
+    error = error ?: tt_query_ask(q);
     if (!error)
         error = match(&d, q, q->metric ? q->metric : usual_metric(a, b));
-    if (!error)
-        error = fill(&d, q, t);
+    error = error ?: fill(&d, q, t);
     if (!error)
         add_notes(&d, t);
     if (!error && options->rest)

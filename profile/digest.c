@@ -189,8 +189,7 @@ int tt_digest_fill(void *image, size_t size, uint32_t rows,
     choose_rows(&d);
     for (uint32_t m = 0; !error && m < d.p.metrics; m++)
         error = fill_metric(&d, m);
-    if (!error)
-        error = fill_edges(&d, &edges);
+    error = error ?: fill_edges(&d, &edges);
     tt_profile_close(&d.p);
     h->digests = rows;
     h->edges = edges;

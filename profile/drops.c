@@ -52,12 +52,9 @@ static int build(struct tt_filtered *o, const struct tt_profile *p, struct tt_bu
     const struct tt_parts parts = {.context = context, .drop = drop, .same_paths = 1};
     int error = add_contexts(b, p, context, drop);
 
-    if (!error)
-        error = tt_builder_filtered(b, p, &parts);
-    if (!error)
-        error = tt_builder_finish(b, &o->image, &o->size);
-    if (!error)
-        error = tt_profile_open(&o->own, o->image, o->size, m);
+    error = error ?: tt_builder_filtered(b, p, &parts);
+    error = error ?: tt_builder_finish(b, &o->image, &o->size);
+    error = error ?: tt_profile_open(&o->own, o->image, o->size, m);
     return error;
 }
 

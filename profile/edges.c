@@ -196,10 +196,8 @@ static int find(struct finding *f)
 
     tt_vector_init(f->edges, l->memory, sizeof(struct tt_edge));
     error = tt_arrivals_find(l, &f->arrivals);
-    if (!error)
-        error = add_tree(f);
-    if (!error)
-        error = add_arcs(f);
+    error = error ?: add_tree(f);
+    error = error ?: add_arcs(f);
     if (!error)
         tt_vector_sort(f->edges, compare_edges);
     tt_index_fini(&f->index, l->memory);
@@ -221,21 +219,20 @@ static int take_digest(const struct finding *f)
 
     tt_vector_init(f->edges, l->memory, sizeof(struct tt_edge));
     for (uint32_t i = 0; i < l->p->edges; i++) {
-        struct tt_edge *e;
+        struct tt_edge e;
         if (!is_wanted(f, row[i].caller, row[i].callee))
             continue;
-        e = tt_vector_add(f->edges, 1);
-        if (!e)
-            return -TT_ERR_MEMORY;
-        *e = (struct tt_edge){.caller = row[i].caller,
-                              .callee = row[i].callee,
-                              .inclusive = t[i].inclusive,
-                              .inclusive_low = t[i].inclusive_low,
-                              .calls = row[i].by_arcs,
-                              .by_arcs = row[i].by_arcs,
-                              .contexts = row[i].contexts};
+        e = (struct tt_edge){.caller = row[i].caller,
+                             .callee = row[i].callee,
+                             .inclusive = t[i].inclusive,
+                             .inclusive_low = t[i].inclusive_low,
+                             .calls = row[i].by_arcs,
+                             .by_arcs = row[i].by_arcs,
+                             .contexts = row[i].contexts};
         if (l->choice.calls != TT_NONE)
-            e->calls += row[i].calls;
+            e.calls += row[i].calls;
+        if (tt_vector_push(f->edges, &e) != 0)
+            return -TT_ERR_MEMORY;
     }
     return 0;
 }

@@ -395,8 +395,7 @@ int tt_feeds_init(struct tt_feeds *f, const struct tt_profile *p,
     f->lane = tt_memory_get(lanes->memory, lanes->lanes * sizeof *f->lane);
     if (f->kind && f->lane)
         error = find_all_kinds(f);
-    if (!error)
-        error = go_through(f);
+    error = error ?: go_through(f);
     return error;
 }
 

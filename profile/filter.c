@@ -403,8 +403,7 @@ static int walk(struct pass *f)
         return -TT_ERR_MEMORY;
     for (uint32_t i = 0; !error && tt_walk_next(&w); i++) {
         error = i % AT_ONCE ? 0 : tt_query_ask(f->q);
-        if (!error)
-            error = place_context(f, &w);
+        error = error ?: place_context(f, &w);
         if (is_excluded(f, &f->level[w.depth]))
             tt_walk_skip(&w);
     }
@@ -427,8 +426,7 @@ static int run(struct pass *f, struct tt_filtered *next)
 
     if (!error)
         add_missing(f);
-    if (!error)
-        error = walk(f);
+    error = error ?: walk(f);
     if (!error && f->range.to)
         error = tt_builder_range(f->b, f->p, &f->range, f->context);
     else if (!error)
@@ -440,12 +438,9 @@ static int run(struct pass *f, struct tt_filtered *next)
                                                        .same_paths = !f->stages,
                                                        .stays = 1,
                                                        .less = takes_away(f)});
-    if (!error)
-        error = tt_query_ask(f->q);
-    if (!error)
-        error = tt_builder_finish(f->b, &next->image, &next->size);
-    if (!error)
-        error = tt_profile_open(&next->own, next->image, next->size, f->q->memory);
+    error = error ?: tt_query_ask(f->q);
+    error = error ?: tt_builder_finish(f->b, &next->image, &next->size);
+    error = error ?: tt_profile_open(&next->own, next->image, next->size, f->q->memory);
     if (error) {
         tt_memory_put(f->q->memory, next->image);
         next->image = NULL;
@@ -702,8 +697,7 @@ int tt_filter_apply(const struct tt_profile *p, struct tt_query *q, struct tt_fi
         keep_usual(&o->own, p);
         o->own.whole = p->whole ? p->whole : p;
     }
-    if (!error)
-        error = apply_groups(p, q, o);
+    error = error ?: apply_groups(p, q, o);
     if (error)
         tt_filter_close(o, q->memory);
     return error;

@@ -28,15 +28,11 @@ struct image {
 static void add_part(struct tt_builder *b, struct image *m, enum tt_section_kind kind,
                      uint32_t key, const void *from, uint64_t count, size_t width)
 {
-    struct part *p = count ? tt_vector_add(&m->part, 1) : NULL;
+    const struct part p = {
+        .section = {.kind = kind, .key = key, .count = count, .width = (uint32_t)width},
+        .from = from};
 
-    if (p)
-        *p = (struct part){.section = {.kind = kind,
-                                       .key = key,
-                                       .count = count,
-                                       .width = (uint32_t)width},
-                           .from = from};
-    else if (count)
+    if (count && tt_vector_push(&m->part, &p) != 0)
         b->failed = 1;
 }
 
@@ -546,10 +542,8 @@ int tt_builder_finish(struct tt_builder *b, void **image, size_t *size)
 
     tt_builder_drop_indexes(b);
     tt_vector_init(&m.part, &b->memory, sizeof(struct part));
-    if (!error)
-        error = tt_order_make(b, &o);
-    if (!error)
-        error = make_image(b, &o, &m);
+    error = error ?: tt_order_make(b, &o);
+    error = error ?: make_image(b, &o, &m);
     if (error) {
         tt_memory_put(&b->memory, m.at);
         m.at = NULL;

@@ -274,7 +274,7 @@ static int add_group(struct grouping *g, uint32_t group)
         g->chosen[s] = g->of[s] == group;
     find_used(g);
     error = place_contexts(g, group);
-    return error ? error : tt_builder_filtered(g->b, g->p, &parts);
+    return error ?: tt_builder_filtered(g->b, g->p, &parts);
 }
 
 static int build(struct grouping *g, const struct tt_memory *m, struct tt_filtered *o)
@@ -285,10 +285,8 @@ static int build(struct grouping *g, const struct tt_memory *m, struct tt_filter
         g->block[i] = tt_builder_block_of(g->b, g->p, i);
     for (uint32_t i = 0; !error && i < g->groups; i++)
         error = add_group(g, i);
-    if (!error)
-        error = tt_builder_finish(g->b, &o->image, &o->size);
-    if (!error)
-        error = tt_profile_open(&o->own, o->image, o->size, m);
+    error = error ?: tt_builder_finish(g->b, &o->image, &o->size);
+    error = error ?: tt_profile_open(&o->own, o->image, o->size, m);
     return error;
 }
 

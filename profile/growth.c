@@ -110,10 +110,8 @@ int tt_growth(struct tt_builder *b, const struct tt_profile *now,
 
     if (!error && then)
         error = add_contexts(&old, b, &last);
-    if (!error)
-        error = open_reading(&new, b, now, name);
-    if (!error)
-        error = add_contexts(&new, b, &end);
+    error = error ?: open_reading(&new, b, now, name);
+    error = error ?: add_contexts(&new, b, &end);
     if (!error)
         error = add_growth(b, &new, &old, end > last ? end : last);
     close_reading(&new);

@@ -203,8 +203,7 @@ static int lay_around_waits(const struct laying *a)
         if (from < end || from - end < slack_of(a, s))
             from = end;
         error = fill_gap(a, end, from, &r);
-        if (!error)
-            error = add_stretch(a, from, sum_of(from, s->weight), s);
+        error = error ?: add_stretch(a, from, sum_of(from, s->weight), s);
         end = sum_of(from, s->weight);
     }
     if (!error && a->samples)

@@ -120,11 +120,9 @@ int tt_metric_view_init(struct tt_metric_view *l, const struct tt_profile *p,
     int error = tt_view_metric(p, q, &choice);
 
     *l = (struct tt_metric_view){.p = p};
-    if (!error)
-        error = tt_metric_view_of_choice(l, p, &choice, q->memory);
-    if (!error)
-        error = tt_several_find(p, q, &l->several);
-    return error ? error : tt_since_init(l, q);
+    error = error ?: tt_metric_view_of_choice(l, p, &choice, q->memory);
+    error = error ?: tt_several_find(p, q, &l->several);
+    return error ?: tt_since_init(l, q);
 }
 
 void tt_metric_view_fini(struct tt_metric_view *l)

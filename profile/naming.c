@@ -144,8 +144,7 @@ int tt_chains_make(struct tt_builder *b, const struct tt_profile *p,
         for (uint32_t i = 0; !error && i + 1 < p->blocks; i++)
             error = add_chain(b, p, order[i], naming, &link, &count[order[i]],
                               &c->place[order[i]]);
-        if (!error)
-            error = put_in_order(c, order, &link, count);
+        error = error ?: put_in_order(c, order, &link, count);
     }
     tt_vector_fini(&link);
     tt_memory_put(m, count);

@@ -438,16 +438,11 @@ int tt_profile_check(struct tt_profile *p)
     if (p->checked)
         return 0;
     error = check_contexts(p);
-    if (!error)
-        error = check_digest_figures(p);
-    if (!error)
-        error = check_edges(p);
-    if (!error)
-        error = check_entries(p);
-    if (!error)
-        error = check_space(p);
-    if (!error)
-        error = tt_extras_check(p);
+    error = error ?: check_digest_figures(p);
+    error = error ?: check_edges(p);
+    error = error ?: check_entries(p);
+    error = error ?: check_space(p);
+    error = error ?: tt_extras_check(p);
     p->checked = !error;
     return error;
 }
@@ -462,8 +457,7 @@ int tt_profile_open(struct tt_profile *p, const void *image, size_t size,
     p->size = size;
     p->memory = memory;
     error = check_header(p, image);
-    if (!error)
-        error = read_sections(p, image);
+    error = error ?: read_sections(p, image);
     if (error == -TT_ERR_MEMORY)
         (void)tt_damaged(p, "no memory");
     if (error)

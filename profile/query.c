@@ -372,22 +372,17 @@ static int read_block(struct tt_query *q, const char *key, const char *value,
     int error = check_pattern(q, key, value);
 
     (void)unused;
-    return error ? error : keep_text(q, value, &q->block);
+    return error ?: keep_text(q, value, &q->block);
 }
 
 /* ── Filters ──────────────────────────────────────────────────────────────────────── */
 
 static int add_filter(struct tt_query *q, const struct tt_filter *f, const char *pattern)
 {
-    struct tt_filter *added;
-    const char *text = keep(q, pattern, strlen(pattern));
+    struct tt_filter added = *f;
 
-    added = text ? tt_vector_add(&q->filter, 1) : NULL;
-    if (!added)
-        return no_memory(q);
-    *added = *f;
-    added->pattern = text;
-    return 0;
+    added.pattern = keep(q, pattern, strlen(pattern));
+    return !added.pattern || tt_vector_push(&q->filter, &added) != 0 ? no_memory(q) : 0;
 }
 
 static int read_filter(struct tt_query *q, const char *key, const char *value,
@@ -396,7 +391,7 @@ static int read_filter(struct tt_query *q, const char *key, const char *value,
     const struct tt_filter f = {.kind = (enum tt_filter_kind)kind};
     int error = check_pattern(q, key, value);
 
-    return error ? error : add_filter(q, &f, value);
+    return error ?: add_filter(q, &f, value);
 }
 
 static int read_time(struct tt_query *q, const char *key, const char *value,
@@ -663,8 +658,7 @@ static int parse_piece(struct tt_query *q, char *piece, char *end)
     if (!value)
         value = end;
     error = value < end ? decode(q, value + 1, end) : 0;
-    if (!error)
-        error = decode(q, piece, value);
+    error = error ?: decode(q, piece, value);
     return error ? error : tt_query_set(q, piece, value < end ? value + 1 : "");
 }
 
@@ -689,7 +683,7 @@ int tt_query_parse(struct tt_query *q, const char *text)
         p = end + more;
     }
     tt_memory_put(q->memory, copy);
-    return error ? error : tt_query_check(q);
+    return error ?: tt_query_check(q);
 }
 
 void tt_query_init(struct tt_query *q, const struct tt_memory *memory)

@@ -862,8 +862,7 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
         add_blocks(&t);
         error = index_blocks(&t);
     }
-    if (!error)
-        error = tt_read_sparse(p, &t.sparse);
+    error = error ?: tt_read_sparse(p, &t.sparse);
     if (!error) {
         tt_objects_init(&t.objects, b, p);
         add_metrics(&t);
@@ -871,10 +870,8 @@ int tt_builder_trace(struct tt_builder *b, const struct tt_picture *p,
         add_strands(&t);
         add_block_figures(&t);
         error = t.trace ? place_stretches(&t) : take_samples(&t);
-        if (!error)
-            error = tt_objects_finish(&t.objects);
-        if (!error)
-            error = tt_series_take(b, p, &t.objects.maxima);
+        error = error ?: tt_objects_finish(&t.objects);
+        error = error ?: tt_series_take(b, p, &t.objects.maxima);
         add_facts(&t);
     }
     tt_memory_put(NULL, t.by_id);

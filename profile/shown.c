@@ -361,8 +361,7 @@ int tt_shown_rule_of(const struct tt_metric_view *l, struct tt_query *q, uint32_
 {
     int error = find_context(l->p, q, "context", 0, &rule->start);
 
-    if (!error)
-        error = find_context(l->p, q, "to", TT_NONE, &rule->towards);
+    error = error ?: find_context(l->p, q, "to", TT_NONE, &rule->towards);
     if (error)
         return error;
     rule->limit = tt_limit(q, rule->towards == TT_NONE ? limit : TT_NONE);

@@ -29,10 +29,9 @@ static int rename_blocks(struct tt_side *s, const struct tt_profile *p)
     struct tt_builder *b = tt_builder_new(s->memory);
     int error = b ? tt_builder_renamed(b, p, forget_place) : -TT_ERR_MEMORY;
 
-    if (!error)
-        error = tt_builder_finish(b, &s->image, &s->size);
+    error = error ?: tt_builder_finish(b, &s->image, &s->size);
     tt_builder_free(b);
-    return error ? error : tt_profile_open(&s->p, s->image, s->size, s->memory);
+    return error ?: tt_profile_open(&s->p, s->image, s->size, s->memory);
 }
 
 static int is_same_run(const struct tt_profile *p, uint32_t a, uint32_t b)

@@ -336,10 +336,8 @@ int tt_speedup_init(struct tt_speedup *v, const struct tt_profile *p,
                               v->near);
     if (!error)
         error = tt_rerun_init(&v->run, &v->feeds, v->is_faster, tt_fact_number(p, "cpu"));
-    if (!error)
-        error = find_bounds(v);
-    if (!error)
-        error = share_work(v);
+    error = error ?: find_bounds(v);
+    error = error ?: share_work(v);
     for (int i = 0; !error && i < TT_RERUN_MODELS; i++)
         v->before[i] = rerun(v, 0, (enum tt_rerun_model)i);
     return error;

@@ -313,8 +313,7 @@ int tt_trails_order(struct tt_builder *b, const struct tt_order *o)
         error = order_places(b, o, place);
     if (!error && b->trail.count)
         error = order_trails(b, o, place, rank);
-    if (!error)
-        error = order_trail_entries(b, o, rank);
+    error = error ?: order_trail_entries(b, o, rank);
     tt_memory_put(&b->memory, place);
     tt_memory_put(&b->memory, rank);
     return error;

@@ -513,10 +513,8 @@ int tt_view_assembly(const struct tt_profile *p, struct tt_query *q, struct tt_t
     tt_vector_init(&v.target, l.memory, sizeof(uint64_t));
     if (!error) {
         error = tt_addressed_init(&v.a, &l, q);
-        if (!error)
-            error = find_spots(&v);
-        if (!error)
-            error = find_pieces(&v);
+        error = error ?: find_spots(&v);
+        error = error ?: find_pieces(&v);
         if (!error) {
             add_columns(&v, bytes);
             error = put_all(&v, q);

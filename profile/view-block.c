@@ -444,8 +444,7 @@ static int fill(struct passing *s, struct tt_query *q)
     tt_block_columns(s->t, &s->c);
     error = add_sides(s, s->in, TT_ROW_CALLER, limit);
     add_entries(s, sequence ? sequence : q->block);
-    if (!error)
-        error = add_sides(s, s->out, TT_ROW_CALLEE, limit);
+    error = error ?: add_sides(s, s->out, TT_ROW_CALLEE, limit);
     add_others(s);
     tt_metric_view_sum_row(s->l, s->t, &s->c);
     tt_view_notes(s->l->p, &s->l->choice, s->t);
@@ -463,8 +462,7 @@ int tt_view_block(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     tt_vector_init(&s.arrivals, q->memory, sizeof(struct tt_arc_calls));
     if (!error && q->sort)
         error = tt_query_wrong(q, "the view 'block' cannot be sorted");
-    if (!error)
-        error = read_sequence(&s, q);
+    error = error ?: read_sequence(&s, q);
     s.in = tt_memory_get(q->memory, p->blocks * sizeof *s.in);
     s.out = tt_memory_get(q->memory, p->blocks * sizeof *s.out);
     if (!error)

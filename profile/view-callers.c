@@ -560,12 +560,9 @@ static int find_chains(struct inverting *v)
     v->outermost = tt_memory_get(m, bits_size(p));
     if (start && v->sum && v->parent && v->outermost && find_lenses(v) == 0)
         error = find_parents(v);
-    if (!error)
-        error = find_reaches(v, start);
-    if (!error)
-        error = push_blocks(v, start);
-    if (!error)
-        error = choose(v);
+    error = error ?: find_reaches(v, start);
+    error = error ?: push_blocks(v, start);
+    error = error ?: choose(v);
     tt_memory_put(m, start);
     return error;
 }
@@ -609,8 +606,7 @@ int tt_view_callers(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     l.has_times = 0; /* a chain's activations are not known */
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &v.wanted);
-    if (!error)
-        error = tt_arrivals_find(&l, &v.arrivals);
+    error = error ?: tt_arrivals_find(&l, &v.arrivals);
     if (!error) {
         v.least = tt_least_amount(tt_threshold(q, OWN_THRESHOLD), l.choice.total);
         error = fill(&v);

@@ -499,11 +499,9 @@ int tt_view_chart(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
         return -TT_ERR_MEMORY;
     find_wanted(&v, q, wanted);
     error = tt_lanes_init(&lanes, p, tt_lanes_are_whole(q), wanted, q->memory);
-    if (!error)
-        error = take_strand(&v, &lanes, q, wanted);
+    error = error ?: take_strand(&v, &lanes, q, wanted);
     tt_memory_put(q->memory, wanted);
-    if (!error)
-        error = fill(&v, q);
+    error = error ?: fill(&v, q);
     tt_vector_fini(&v.reach);
     tt_vector_fini(&v.box);
     tt_lanes_fini(&lanes);

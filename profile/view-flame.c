@@ -59,13 +59,11 @@ static int fill(const struct tt_metric_view *l, struct tt_table *t,
     tt_block_columns(t, &c);
     f.context = tt_context_columns(t);
     f.by_arcs = tt_back_column(t);
-    if (!error)
-        error = tt_estimates_begin(&f.estimates, l, t);
+    error = error ?: tt_estimates_begin(&f.estimates, l, t);
     f.next = tt_memory_get(l->memory, shown->count * sizeof *f.next);
     if (!error && !f.next)
         error = -TT_ERR_MEMORY;
-    if (!error)
-        error = tt_shown_rows(l, shown, t, &c, fill_cells, &f);
+    error = error ?: tt_shown_rows(l, shown, t, &c, fill_cells, &f);
     tt_memory_put(l->memory, f.next);
     tt_view_notes(l->p, &l->choice, t);
     if (!error)
@@ -85,12 +83,9 @@ int tt_view_flame(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     tt_vector_init(&shown, q->memory, sizeof(struct tt_shown));
     if (!error && q->sort)
         error = tt_query_wrong(q, "the view 'flame' cannot be sorted");
-    if (!error)
-        error = tt_shown_rule_of(&l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
-    if (!error)
-        error = tt_shown_find(&l, &rule, &shown);
-    if (!error)
-        error = fill(&l, t, &shown);
+    error = error ?: tt_shown_rule_of(&l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
+    error = error ?: tt_shown_find(&l, &rule, &shown);
+    error = error ?: fill(&l, t, &shown);
     tt_vector_fini(&shown);
     tt_metric_view_fini(&l);
     return error;

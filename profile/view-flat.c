@@ -143,8 +143,7 @@ int tt_view_flat(const struct tt_profile *p, struct tt_query *q, struct tt_table
 
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &wanted);
-    if (!error)
-        error = fill(&l, q, wanted, t);
+    error = error ?: fill(&l, q, wanted, t);
     free(wanted);
     tt_metric_view_fini(&l);
     return error;

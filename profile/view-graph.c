@@ -74,8 +74,7 @@ static int find_further(struct graph *g)
         error = tt_several_lens(g->l, i, &one);
         one.has_times = 0;
         tt_vector_init(&activations, g->l->memory, sizeof(struct tt_times_row));
-        if (!error)
-            error = tt_edges_find(&one, g->shown, edges, &activations);
+        error = error ?: tt_edges_find(&one, g->shown, edges, &activations);
         if (!error)
             tt_vector_sort(edges, compare_ends);
         tt_vector_fini(&activations);
@@ -205,7 +204,7 @@ static int find_edges(struct graph *g)
             g->shown[group - 1] = 1;
     }
     error = tt_edges_find(g->l, g->shown, &g->edges, &g->activations);
-    return error ? error : order_edges(g);
+    return error ?: order_edges(g);
 }
 
 /* Adds rows for the callers and the callees of the shown entries. */
@@ -251,10 +250,8 @@ static int add_rows(struct graph *g, struct tt_query *q)
         return error;
     tt_view_cut(g->l, g->t, &g->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
     error = find_edges(g);
-    if (!error)
-        error = find_further(g);
-    if (!error)
-        error = surround(g);
+    error = error ?: find_further(g);
+    error = error ?: surround(g);
     if (error)
         return error;
     if (g->others)
@@ -289,8 +286,7 @@ int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     tt_vector_init(&g.activations, q->memory, sizeof(struct tt_times_row));
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &g.wanted);
-    if (!error)
-        error = fill(&g, q);
+    error = error ?: fill(&g, q);
     tt_several_sums_fini(&l, &g.more);
     for (uint32_t i = 0; i < TT_SEVERAL_MAX; i++)
         tt_vector_fini(&g.further[i]);

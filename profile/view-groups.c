@@ -186,16 +186,13 @@ int tt_view_groups(const struct tt_profile *p, struct tt_query *q, struct tt_tab
 
     tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
     tt_vector_init(&g.activations, q->memory, sizeof(struct tt_times_row));
-    if (!error)
-        error = tt_edges_find(&l, NULL, &g.edges, &g.activations);
+    error = error ?: tt_edges_find(&l, NULL, &g.edges, &g.activations);
     g.first = tt_memory_get(q->memory, bytes);
     g.group = tt_memory_get(q->memory, bytes);
     if (!error && !(g.first && g.group))
         error = -TT_ERR_MEMORY;
-    if (!error)
-        error = find_groups(&g);
-    if (!error)
-        error = fill(&g, q, t);
+    error = error ?: find_groups(&g);
+    error = error ?: fill(&g, q, t);
     tt_memory_put(q->memory, g.group);
     tt_memory_put(q->memory, g.first);
     tt_vector_fini(&g.activations);

@@ -312,8 +312,7 @@ int tt_view_locks(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
                                                                            : "waits");
     v.count = count == TT_NONE ? NULL : &p->metric[count];
     tt_vector_init(&v.wait, l.memory, sizeof(struct lock_wait));
-    if (!error)
-        error = fill(&v, q, t, by == BY_PAIR);
+    error = error ?: fill(&v, q, t, by == BY_PAIR);
     if (!error)
         tt_view_notes(p, &l.choice, t);
     tt_vector_fini(&v.wait);

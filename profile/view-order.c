@@ -255,7 +255,7 @@ int tt_view_sort_tree(struct tt_query *q, struct tt_table *t, const char *own)
     error = sort_column(q, t, own, &column, &descending);
     if (!error && q->since)
         error = sort_tree(t, tt_table_find(t, own), 1);
-    return error ? error : sort_tree(t, column, descending);
+    return error ?: sort_tree(t, column, descending);
 }
 
 /* ── Cut ──────────────────────────────────────────────────────────────────────────── */

@@ -296,10 +296,8 @@ static int fill(struct parallel *v, struct tt_query *q, struct tt_table *t)
     struct tt_columns c;
     int error = q->block ? tt_view_blocks(v->p, q, q->block, &wanted) : 0;
 
-    if (!error)
-        error = tt_lanes_init(&v->lanes, v->p, 1, NULL, q->memory);
-    if (!error)
-        error = find_all(v, q);
+    error = error ?: tt_lanes_init(&v->lanes, v->p, 1, NULL, q->memory);
+    error = error ?: find_all(v, q);
     if (!error) {
         add_columns(t, &c);
         add_rows(v, t, &c, wanted);
@@ -320,8 +318,7 @@ int tt_view_parallel(const struct tt_profile *p, struct tt_query *q, struct tt_t
 
     if (!error && q->metric)
         error = tt_query_wrong(q, "the view 'parallel' shows time only");
-    if (!error)
-        error = check_filters(q);
+    error = error ?: check_filters(q);
     if (error)
         return error;
     tt_vector_init(&v.lanes.stretch, q->memory, sizeof(struct tt_stretch));

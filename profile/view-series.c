@@ -177,8 +177,7 @@ int tt_view_series(const struct tt_profile *p, struct tt_query *q, struct tt_tab
         error = by;
     if (!error && q->sort)
         error = tt_query_wrong(q, "the view 'series' cannot be sorted");
-    if (!error)
-        error = find_bands(&v, q);
+    error = error ?: find_bands(&v, q);
     if (!error)
         fill(&v, by);
     if (!error && q->filter.count)

@@ -179,12 +179,10 @@ static int add_rows(struct slowest *v, struct tt_query *q, int by,
         if ((by == SLOWEST) != (a->slow != 0) ||
             (wanted && !wanted[tt_block_of_edge(v->p, a->row)]))
             continue;
-        row = tt_vector_add(&rows, 1);
-        if (!row) {
+        if (tt_vector_push(&rows, &a) != 0) {
             tt_vector_fini(&rows);
             return -TT_ERR_MEMORY;
         }
-        *row = a;
     }
     row = rows.item;
     tt_vector_sort(&rows, by == SLOWEST ? compare_durations : compare_starts);

@@ -114,8 +114,7 @@ static int add_entries(struct source *v)
              t = p->trail[t].parent)
             if (p->trail[t].place != TT_NONE)
                 error = add_place(v, p->trail[t].place, i, e->amount);
-        if (!error)
-            error = add_self(v, (uint32_t)e->row, e->amount);
+        error = error ?: add_self(v, (uint32_t)e->row, e->amount);
     }
     return error;
 }
@@ -306,8 +305,7 @@ int tt_view_source(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     tt_vector_init(&v.hit, l.memory, sizeof(struct hit));
     if (!error) {
         error = tt_addressed_init(&v.a, &l, q);
-        if (!error)
-            error = add_entries(&v);
+        error = error ?: add_entries(&v);
         if (!error) {
             add_columns(&v);
             put_all(&v, q);

@@ -291,8 +291,7 @@ int tt_view_space(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
                                   "--heap` or tt_alloc");
     if (!error && v.by == BY_BLOCK)
         error = find_heap(&v, q->memory);
-    if (!error)
-        error = find_sums(&v);
+    error = error ?: find_sums(&v);
     if (!error) {
         add_columns(&v);
         for (size_t i = 0; i < v.sum.count; i++)

@@ -368,11 +368,9 @@ static int fill_strands(struct strands *v, struct tt_query *q)
 
     if (!error && v->l->since)
         error = since_strands(v->l, figures);
-    if (!error)
-        error = fill_groups(v, figures);
+    error = error ?: fill_groups(v, figures);
     tt_memory_put(v->l->memory, figures);
-    if (!error)
-        error = tt_view_sort(q, v->t, "self");
+    error = error ?: tt_view_sort(q, v->t, "self");
     if (error)
         return error;
     tt_view_cut(v->l, v->t, &v->c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));
@@ -487,8 +485,7 @@ static int fill_contexts(struct strands *v, struct tt_query *q)
         v->spread_over = count_processes(l->p);
     tt_vector_init(&shown, l->memory, sizeof(struct tt_shown));
     error = tt_shown_rule_of(l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
-    if (!error)
-        error = tt_shown_find(l, &rule, &shown);
+    error = error ?: tt_shown_find(l, &rule, &shown);
     if (!error && (v->by_rank || !l->main->spread)) {
         own = l->p->entries
                   ? tt_spread_of(l->p, l->choice.main, 0,
@@ -506,8 +503,7 @@ static int fill_contexts(struct strands *v, struct tt_query *q)
         tt_block_columns(v->t, &v->c);
         error = tt_shown_rows(l, &shown, v->t, &v->c, fill_context, v);
     }
-    if (!error)
-        error = tt_view_sort_tree(q, v->t, "inclusive");
+    error = error ?: tt_view_sort_tree(q, v->t, "inclusive");
     tt_memory_put(l->memory, own);
     tt_vector_fini(&shown);
     return error;

@@ -48,12 +48,9 @@ static int fill(const struct tt_metric_view *l, struct tt_query *q, struct tt_ta
     tree.contexts = (uint32_t)tt_table_columns(t);
     tt_table_column(t, "contexts", "contexts", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
     tree.by_arcs = tt_back_column(t);
-    if (!error)
-        error = tt_estimates_begin(&tree.estimates, l, t);
-    if (!error)
-        error = tt_shown_rows(l, shown, t, &c, fill_cells, &tree);
-    if (!error)
-        error = tt_view_sort_tree(q, t, "inclusive");
+    error = error ?: tt_estimates_begin(&tree.estimates, l, t);
+    error = error ?: tt_shown_rows(l, shown, t, &c, fill_cells, &tree);
+    error = error ?: tt_view_sort_tree(q, t, "inclusive");
     tt_view_notes(l->p, &l->choice, t);
     if (!error)
         tt_back_note(l->p, t, tree.by_arcs);
@@ -70,12 +67,9 @@ int tt_view_tree(const struct tt_profile *p, struct tt_query *q, struct tt_table
     int error = tt_metric_view_init(&l, p, q);
 
     tt_vector_init(&shown, q->memory, sizeof(struct tt_shown));
-    if (!error)
-        error = tt_shown_rule_of(&l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
-    if (!error)
-        error = tt_shown_find(&l, &rule, &shown);
-    if (!error)
-        error = fill(&l, q, t, &shown);
+    error = error ?: tt_shown_rule_of(&l, q, OWN_LIMIT, OWN_THRESHOLD, &rule);
+    error = error ?: tt_shown_find(&l, &rule, &shown);
+    error = error ?: fill(&l, q, t, &shown);
     tt_vector_fini(&shown);
     tt_metric_view_fini(&l);
     return error;

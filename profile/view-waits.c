@@ -137,8 +137,7 @@ int tt_view_waits(const struct tt_metric_view *l, struct tt_query *q, struct tt_
         calls += w->calls;
     }
     tt_vector_fini(&waits);
-    if (!error)
-        error = tt_view_sort(q, t, "self");
+    error = error ?: tt_view_sort(q, t, "self");
     if (error)
         return error;
     tt_view_cut(l, t, &c, tt_limit(q, OWN_LIMIT), tt_threshold(q, 0));

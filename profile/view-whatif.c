@@ -115,10 +115,8 @@ static int fill(const struct tt_profile *p, struct tt_query *q, struct tt_table 
     struct tt_lanes lanes;
     int error = tt_lanes_init(&lanes, p, 1, NULL, q->memory);
 
-    if (!error)
-        error = check_lanes(q, &lanes);
-    if (!error)
-        error = tt_speedup_init(&v, p, &lanes, blocks);
+    error = error ?: check_lanes(q, &lanes);
+    error = error ?: tt_speedup_init(&v, p, &lanes, blocks);
     if (!error)
         add_rows(&v, t, share, tt_table_text(t, "%s", q->block));
     tt_speedup_fini(&v);
@@ -139,12 +137,9 @@ int tt_view_whatif(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     if (!error && (q->filter.count || q->metric || q->sort))
         error = tt_query_wrong(q, "the view 'whatif' shows the whole run; it takes no "
                                   "filter, metric or order");
-    if (!error)
-        error = read_share(q, tt_query_other(q, "speedup"), &share);
-    if (!error)
-        error = tt_view_blocks(p, q, q->block, &blocks);
-    if (!error)
-        error = fill(p, q, t, blocks, share);
+    error = error ?: read_share(q, tt_query_other(q, "speedup"), &share);
+    error = error ?: tt_view_blocks(p, q, q->block, &blocks);
+    error = error ?: fill(p, q, t, blocks, share);
     free(blocks);
     return error;
 }

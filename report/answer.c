@@ -366,7 +366,7 @@ static int write_table(struct question *k, size_t most, struct tt_text *out)
         }
         tt_table_fini(&table);
         if (error || out->failed)
-            return error ? error : -TT_ERR_MEMORY;
+            return error ?: -TT_ERR_MEMORY;
         size = out->bytes.count - before;
         if (!most || size <= most || k->q.limit == 1)
             return 0;
@@ -412,7 +412,7 @@ static int find_bursts(struct tt_answers *a, const struct question *k)
         a->bursts = tt_view_bursts_begin(a->profile, q);
         error = a->bursts ? 0 : -TT_ERR_MEMORY;
     }
-    return error ? error : tt_bursts_work(a->bursts);
+    return error ?: tt_bursts_work(a->bursts);
 }
 
 static int answer_part(struct tt_answers *a, struct question *k, size_t most,
@@ -438,13 +438,13 @@ static int find_before(struct tt_answers *a, struct question *k)
 
     if (k->options.rest) {
         error = tt_query_turn(&k->q);
-        return error ? error : filter(a, k, a->profile, &k->before);
+        return error ?: filter(a, k, a->profile, &k->before);
     }
     if (!a->before)
         return tt_query_wrong(&k->q,
                               "nothing to compare with: give it by '--before FILE'");
     error = check(a, k, a->before);
-    return error ? error : filter(a, k, a->before, &k->before);
+    return error ?: filter(a, k, a->before, &k->before);
 }
 
 /* Views of code share what reads it. */
@@ -491,11 +491,10 @@ static int answer(struct tt_answers *a, struct question *k, struct tt_text *out)
     k->q.listing = a->listing;
     if (!error && (diff || !tt_query_is_bounded(&k->q, a->profile)))
         error = check(a, k, a->profile);
-    if (!error)
-        error = filter(a, k, a->profile, &k->p);
+    error = error ?: filter(a, k, a->profile, &k->p);
     if (!error && diff)
         error = find_before(a, k);
-    return error ? error : write_view(a, k, most, out);
+    return error ?: write_view(a, k, most, out);
 }
 
 static const char *reason_of(const struct tt_answers *a, const struct tt_query *q,

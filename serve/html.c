@@ -104,8 +104,7 @@ static int put_profile(struct tt_writer *w, const struct tt_profile *p)
 
     tt_vector_init(&embedded, p->memory, 1);
     error = tt_embedded_pack(p, &embedded);
-    if (!error)
-        error = put_packed(w, embedded.item, embedded.count);
+    error = error ?: put_packed(w, embedded.item, embedded.count);
     tt_vector_fini(&embedded);
     return error;
 }

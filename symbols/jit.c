@@ -452,7 +452,7 @@ static int read_bytes(struct tt_jit *j, const char *bytes, size_t size)
         j->fd = -1;
     }
 
-    return error ? error : add_spans(j);
+    return error ?: add_spans(j);
 }
 
 /* All of a file: one that is cut short meanwhile must not hurt, as a mapped one would. */

@@ -44,10 +44,8 @@ int tt_reduction_read(struct tt_reduction *r, const char *path)
     if (image == MAP_FAILED)
         goto fail_open;
     error = tt_picture_read(&picture, image, (size_t)s.st_size, 1);
-    if (!error)
-        error = tt_builder_recording(b, &picture);
-    if (!error)
-        error = finish(b, r);
+    error = error ?: tt_builder_recording(b, &picture);
+    error = error ?: finish(b, r);
     tt_picture_fini(&picture);
     munmap(image, (size_t)s.st_size);
 fail_open:
@@ -65,8 +63,7 @@ static int add(struct tt_builder *b, const void *image, size_t size)
     if (error)
         return error;
     error = tt_profile_check(&p);
-    if (!error)
-        error = tt_builder_profile(b, &p);
+    error = error ?: tt_builder_profile(b, &p);
     tt_profile_close(&p);
     return error;
 }
@@ -86,8 +83,7 @@ static int prune(struct tt_reduction *r, double share)
     tt_query_init(&q, NULL);
     (void)snprintf(text, sizeof text, "%.10f%%", share * 100);
     error = tt_query_set(&q, "prune", text);
-    if (!error)
-        error = tt_filter_apply(&p, &q, &filtered);
+    error = error ?: tt_filter_apply(&p, &q, &filtered);
     if (!error) {
         left.size = filtered.profile->size;
         left.image = tt_memory_get(NULL, left.size);
@@ -112,12 +108,10 @@ int tt_reduction_add(struct tt_reduction *r, const void *image, size_t size, siz
     struct tt_builder *b = tt_builder_new(NULL);
     int error = b ? add(b, r->image, r->size) : -TT_ERR_MEMORY;
 
-    if (!error)
-        error = add(b, image, size);
+    error = error ?: add(b, image, size);
     if (!error && (r->size + size > most || tt_builder_strands(b) > MANY_STRANDS))
         error = tt_builder_summarise(b);
-    if (!error)
-        error = finish(b, r);
+    error = error ?: finish(b, r);
     tt_builder_free(b);
     for (double share = 1e-7; !error && r->size > budget && share < 1; share *= 4)
         error = prune(r, share);
