@@ -405,6 +405,8 @@ static __attribute__((constructor)) void construct(void)
     if (*preload.node) {
         tt_recording->header->names_file = file;
         say_interpreters();
+        if (!preload.sanitizer)
+            tt_preload_resume_loads();
     }
 }
 

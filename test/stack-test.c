@@ -239,6 +239,61 @@ TEST(a_stack_that_is_deeper_than_the_room_is_said_to_be_truncated)
     CHECK_INT(stack.count, 2);
 }
 
+#if defined __x86_64__
+/* A function that returns at once was called by code without rules, whose frame pointer leads to
+ * one caller, and its own instructions to another, if they are no `leave`. */
+static uint64_t caller_of_compiled(const char *leaves, size_t size, uint32_t called,
+                                   struct tt_unwind_cache *cache)
+{
+    enum {
+        AT = 0x10000,
+        INNER = 0x100,
+        COMPILED = 0x205,
+        BY_FRAME = 0x305,
+        BY_POP = 0x405,
+        SP = 0x800
+    };
+    static uint64_t memory[512];
+    static const struct tt_modules modules = {.generation = 1};
+    struct tt_unwound out = {.frame = frame, .room = ROOM, .cache = cache};
+    struct tt_registers r = {0};
+    struct tt_peek peek;
+    char *at = (char *)memory;
+
+    memset(memory, 0, sizeof memory);
+    at[INNER] = '\xc3';
+    for (int call = COMPILED; call <= BY_POP; call += 0x100)
+        at[call - 5] = '\xe8';
+    memcpy(at + COMPILED - 4, &called, sizeof called);
+    memcpy(at + COMPILED, leaves, size);
+    memory[SP / 8] = AT + COMPILED;
+    memory[SP / 8 + 3] = AT + BY_POP;
+    memory[SP / 8 + 6] = AT + BY_FRAME;
+    r.value[16] = AT + INNER;
+    r.value[7] = AT + SP;
+    r.value[6] = AT + SP +
+                 40; /* where the next frame pointer is, below the return address */
+    tt_peek_copy(&peek, AT, memory, sizeof memory);
+    tt_native_unwind(&out, &modules, &r, &peek);
+    CHECK(out.count >= 3 && frame[1].pc == AT + COMPILED);
+    return frame[2].pc - AT;
+}
+
+TEST(compiled_code_that_keeps_a_frame_pointer_is_followed_once)
+{
+    static struct tt_unwind_cache cache, other;
+
+    CHECK_INT(caller_of_compiled("\xc9\xc3", 2, 1, &cache), 0x305);
+    CHECK_INT(caller_of_compiled("\x48\x83\xc4\x10\xc3", 5, 1, &cache),
+              0x305); /* not looked at */
+    CHECK_INT(caller_of_compiled("\x48\x83\xc4\x10\xc3", 5, 2, &cache),
+              0x405); /* it is new code */
+    CHECK_INT(caller_of_compiled("\x48\x83\xc4\x10\xc3", 5, 2, &cache), 0x405);
+    for (int i = 0; i < 3; i++)
+        CHECK_INT(caller_of_compiled("\x48\x83\xc4\x10\xc3", 5, 1, &other), 0x405);
+}
+#endif
+
 /* Registers that may be anything: what they lead to is looked at with care. */
 TEST(garbage_is_unwound_to_an_end_and_never_faults)
 {

@@ -116,6 +116,13 @@ enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int ex
     return TT_GUESS_CALLER;
 }
 
+int tt_machine_follow_frame(struct tt_registers *r, struct tt_peek *p)
+{
+    (void)r;
+    (void)p;
+    return 0;
+}
+
 /* A frame record is at the lowest address of the frame, or a little above: it has the
  * caller's frame record, which is above it, and the return address. */
 int tt_machine_find_frame(struct tt_registers *r, struct tt_peek *p, uint64_t function,

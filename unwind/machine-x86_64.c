@@ -173,9 +173,21 @@ static int is_bottom(const struct tt_registers *r, struct tt_peek *p)
     return 0;
 }
 
-enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact)
+int tt_machine_follow_frame(struct tt_registers *r, struct tt_peek *p)
 {
     uint64_t frame = r->value[RBP], saved;
+
+    if ((r->lost >> RBP & 1) || frame % 8 || frame < r->value[RSP] ||
+        !tt_peek_word(p, frame, &saved) || (saved && saved <= frame) ||
+        !return_from(r, p, frame + 8))
+        return 0;
+    r->value[RBP] = saved;
+    return 1;
+}
+
+enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact)
+{
+    const uint64_t frame = r->value[RBP];
 
     if (!exact && ((frame == 0 && (ends_thread(p, r->value[RIP]) ||
                                    ends_goroutine(p, r->value[RIP]))) ||
@@ -185,11 +197,7 @@ enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int ex
         return TT_GUESS_CALLER;
     if (!exact && is_bottom(r, p))
         return TT_GUESS_ROOT;
-    if (frame % 8 || frame < r->value[RSP] || !tt_peek_word(p, frame, &saved) ||
-        (saved && saved <= frame) || !return_from(r, p, frame + 8))
-        return TT_GUESS_FAILED;
-    r->value[RBP] = saved;
-    return TT_GUESS_CALLER;
+    return tt_machine_follow_frame(r, p) ? TT_GUESS_CALLER : TT_GUESS_FAILED;
 }
 
 int tt_machine_find_frame(struct tt_registers *r, struct tt_peek *p, uint64_t function,

@@ -63,6 +63,10 @@ enum tt_guess {
 };
 enum tt_guess tt_machine_guess(struct tt_registers *, struct tt_peek *, int exact);
 
+/* The same by the frame pointer alone, without a look at the code; 0: that is no step, and the
+ * registers are untouched, or tt_machine_guess is as fast. */
+int tt_machine_follow_frame(struct tt_registers *, struct tt_peek *);
+
 /* Finds the frame pointer of a frame that keeps one but has lost it: from the stack, and
  * from the first instructions of the function.  The frame's CFA is `offset` above it;
  * `function` is its start, or 0 if unknown.  Returns 0 if no value fits. */

@@ -46,7 +46,8 @@ struct tt_native {
     uint64_t data;   /* the same; 0: the code is not generated */
 };
 
-/* Cached rules of return addresses (a fifth of the time if stacks recur).  All zero at
+/* Cached rules of return addresses (a fifth of the time if stacks recur), and which of those without
+ * rules are left by the frame pointer (most of it if code is compiled meanwhile).  All zero at
  * first; of one thread.  A handler that interrupts its use does not use it. */
 struct tt_unwind_cache {
     uint64_t generation; /* of the snapshot it holds for */
@@ -56,6 +57,10 @@ struct tt_unwind_cache {
         const struct tt_mapping *mapping;
         const struct tt_rule *rule;
     } place[512];
+    struct {
+        uint64_t pc,
+            code; /* the eight bytes before it: another piece of code may come there */
+    } framed[512];
 };
 
 /* Code in no module, that a compiler has made while the program runs, and whose frames only
