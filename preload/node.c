@@ -26,8 +26,9 @@ extern const char *v8_version(void) __asm__("_ZN2v82V810GetVersionEv")
     __attribute__((weak));
 
 /* Without "only-functions", V8 writes another file, into the working directory. */
-static const char flags[] =
-    "--perf-basic-prof-only-functions --interpreted-frames-native-stack";
+static const char compiled[] = "--perf-basic-prof-only-functions",
+                  all[] = "--perf-basic-prof-only-functions "
+                          "--interpreted-frames-native-stack";
 
 static char *before; /* the value of $NODE_OPTIONS */
 static int is_set;   /* now it has our flags, too */
@@ -99,17 +100,24 @@ static int may_write(void)
     return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
 }
 
-static int set_flags(void)
+/* V8's own profiler takes its samples in a signal handler.  With the other flag that handler
+ * takes a lock for each frame, and waits forever if it interrupts a holder of it. */
+static int has_profiler(void)
+{
+    return has_option("--cpu-prof") || has_option("--prof") || has_option("--inspect");
+}
+
+static int set_flags(const char *flags)
 {
     const char *options = getenv("NODE_OPTIONS");
-    char *all = NULL;
+    char *value = NULL;
 
     before = options ? strdup(options) : NULL;
     is_set = (!options || before) &&
-             asprintf(&all, "%s%s%s", options ? options : "", options ? " " : "",
+             asprintf(&value, "%s%s%s", options ? options : "", options ? " " : "",
                       flags) >= 0 &&
-             setenv("NODE_OPTIONS", all, 1) == 0;
-    free(all);
+             setenv("NODE_OPTIONS", value, 1) == 0;
+    free(value);
     return is_set;
 }
 
@@ -126,7 +134,7 @@ void tt_preload_node_has_read(void)
 }
 
 /* Returns why V8 is not asked; NULL: it is. */
-static const char *ask(uint64_t *file)
+static const char *ask(int is_partial, uint64_t *file)
 {
     if (!is_known(v8_version()))
         return "this version is not supported";
@@ -136,18 +144,25 @@ static const char *ask(uint64_t *file)
         return "the size of files is limited";
     if (!(*file = make_file()))
         return "its file in /tmp cannot be made";
-    return set_flags() ? NULL : "there is no memory";
+    return set_flags(is_partial ? compiled : all) ? NULL : "there is no memory";
 }
 
 uint64_t tt_preload_name_node(char *text, size_t size)
 {
     uint64_t file = 0;
-    const char *why;
+    const char *why, *what = ", not shown: ";
+    int is_partial;
 
     if (!is_node())
         return 0;
-    why = has_option("--perf-") ? NULL : ask(&file); /* or its user has asked */
-    (void)snprintf(text, size, "node, V8 %.20s%s%s", v8_version(),
-                   why ? ", not shown: " : "", why ? why : "");
+    is_partial = has_profiler();
+    why = has_option("--perf-") ? NULL
+                                : ask(is_partial, &file); /* or its user has asked */
+    if (!why && file && is_partial) {
+        what = ", interpreted functions not shown: ";
+        why = "its own profiler may run";
+    }
+    (void)snprintf(text, size, "node, V8 %.20s%s%s", v8_version(), why ? what : "",
+                   why ? why : "");
     return file;
 }

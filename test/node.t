@@ -122,6 +122,14 @@ try "the user's own file stays" own --perf-basic-prof-only-functions
 NODE_OPTIONS=--perf-basic-prof-only-functions try "so it does if a variable asks for it" own --no-warnings
 none_wanted() { "$tallytree" record --force --interpreters none -o off.tt -- node -p process.pid >pid 2>err; no_maps "$(cat pid)" && ! "$tallytree" report header off.tt | grep "node, V8"; }
 try "with --interpreters none there is none" none_wanted
+# V8's own profiler would wait for itself if interpreted functions had names.
+with_profiler()
+{
+    "$tallytree" record --force -o own.tt -- node "$@" sort.js 2>err || return
+    "$tallytree" report header own.tt | grep "node, V8 [0-9.]*.*, interpreted functions not shown: its own profiler may run"
+}
+try "beside V8's own profiler, compiled functions alone have names" with_profiler --cpu-prof --cpu-prof-dir=prof
+try "so they do beside a debugger" with_profiler --inspect=0
 limited() { (ulimit -f 1000000; options) && "$tallytree" report header options.tt | grep "node, V8 .*not shown: the size of files is limited"; }
 try "nor where files may not grow" limited
 # A link, or another user's file, is there already: the child has this shell's number.
