@@ -3,236 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "java-code.h"
-#include "java-method.h"
-#include "java-scopes.h"
+#include "java-memory.h"
 #include "tap.h"
 #include "utf8.h"
 
-enum {
-    BASE = 0x10000,
-    SIZE = 0x10000,
-    TABLE = BASE + 0x200,
-    TYPES = BASE + 0x1000,
-    TEXTS = BASE + 0x1400,
-    HEAPS = BASE + 0x2000, /* a variable, an array, an item, a heap */
-    MAP = BASE + 0x2800,
-    NAMES = BASE + 0x2a00, /* of kinds of code */
-    METHOD = BASE + 0x3000,
-    CONSTANT = BASE + 0x3100,
-    POOL = BASE + 0x3200,
-    TYPE = BASE + 0x3300,
-    SYMBOLS = BASE + 0x3400,
-    INNER = BASE + 0x3600, /* another method, of the same class */
-    CODE = BASE + 0x8000,
-    STACK = BASE + 0xf000,
-    SEGMENT = 7,
-};
-
-static uint64_t memory[SIZE / 8];
-static struct tt_peek peek;
-static struct tt_java java;
-
-static int read_memory(void *arg, uint64_t address, void *to, size_t size)
-{
-    (void)arg;
-    if (address < BASE || address > BASE + SIZE || BASE + SIZE - address < size)
-        return 0;
-    memcpy(to, (const char *)memory + (address - BASE), size);
-    return 1;
-}
-
-static int fetch(void *arg, uint64_t address, void *block)
-{
-    return read_memory(arg, address, block, TT_PEEK_BLOCK) ? 0 : -1;
-}
-
-static void *at(uint64_t address) { return (char *)memory + (address - BASE); }
-static void store(uint64_t address, uint64_t word) { memcpy(at(address), &word, 8); }
-static void store_half(uint64_t address, uint32_t half) { memcpy(at(address), &half, 4); }
-static void store_short(uint64_t address, uint16_t word)
-{
-    memcpy(at(address), &word, 2);
-}
-
-/* ── The tables ───────────────────────────────────────────────────────────────────── */
-
-static uint64_t texts, fields, types;
-
-static uint64_t put_text(const char *text)
-{
-    const uint64_t where = texts;
-
-    memcpy(at(texts), text, strlen(text) + 1);
-    texts += strlen(text) + 1;
-    return where;
-}
-
-static void put_field(const char *type, const char *name, uint64_t offset)
-{
-    store(fields, put_text(type));
-    store(fields + 8, put_text(name));
-    store(fields + 32, offset);
-    fields += 48;
-}
-
-static void put_variable(const char *type, const char *name, uint64_t address)
-{
-    put_field(type, name, 0);
-    store(fields - 24, 1);
-    store(fields - 8, address);
-}
-
-static void put_type(const char *name, uint64_t size)
-{
-    store(types, put_text(name));
-    store(types + 32, size);
-    types += 40;
-}
-
-static void put_tables(void)
-{
-    fields = TABLE;
-    types = TYPES;
-    texts = TEXTS;
-    put_variable("CodeCache", "_heaps", HEAPS);
-    put_variable("StubRoutines", "_call_stub_return_address", HEAPS + 8);
-    put_variable("Abstract_VM_Version", "_vm_major_version", HEAPS + 16);
-    put_field("GrowableArrayBase", "_len", 0);
-    put_field("GrowableArray<int>", "_data", 8);
-    put_field("VirtualSpace", "_low_boundary", 0);
-    put_field("VirtualSpace", "_high_boundary", 8);
-    put_field("VirtualSpace", "_low", 16);
-    put_field("CodeHeap", "_memory", 8);
-    put_field("CodeHeap", "_segmap", 64);
-    put_field("CodeHeap", "_log2_segment_size", 128);
-    put_field("HeapBlock::Header", "_used", 8);
-    put_field("CodeBlob", "_frame_complete_offset", 8);
-    put_field("CodeBlob", "_frame_size", 12);
-    put_field("CodeBlob", "_code_begin", 16);
-    put_field("CodeBlob", "_code_end", 24);
-    put_field("CodeBlob", "_name", 32);
-    put_field("CompiledMethod", "_method", 40);
-    put_field("CompiledMethod", "_scopes_data_begin", 48);
-    put_field("CompiledMethod", "_deopt_handler_begin", 56);
-    put_field("nmethod", "_orig_pc_offset", 64);
-    put_field("nmethod", "_metadata_offset", 68);
-    put_field("nmethod", "_scopes_pcs_offset", 72);
-    put_field("nmethod", "_dependencies_offset", 76);
-    put_field("Method", "_constMethod", 8);
-    put_field("ConstMethod", "_constants", 8);
-    put_field("ConstMethod", "_flags", 28);
-    put_field("ConstMethod", "_code_size", 32);
-    put_field("ConstMethod", "_name_index", 34);
-    put_field("ConstantPool", "_pool_holder", 24);
-    put_field("ConstantPool", "_source_file_name_index", 54);
-    put_field("Klass", "_name", 24);
-    put_field("InstanceKlass", "_constants", 64);
-    put_field("Symbol", "_hash_and_refcount", 0);
-    put_field("Symbol", "_length", 4);
-    put_field("Symbol", "_body[0]", 6);
-    put_type("HeapBlock", 16);
-    put_type("CodeBlob", 40);
-    put_type("ConstMethod", 48);
-    put_type("ConstantPool", 72);
-    store(BASE + 8, TABLE);
-    store(BASE + 16, TYPES);
-}
-
-/* ── Code and methods ─────────────────────────────────────────────────────────────── */
-
-static void put_symbol(uint64_t address, const char *text)
-{
-    store_half(address, 0x12340001);
-    store_short(address + 4, (uint16_t)strlen(text));
-    memcpy(at(address + 6), text, strlen(text));
-}
-
-/* Lines 10 from index 0 on, 11 from 3, 500 from 8; one escaped. */
-static void put_method(uint64_t method, uint64_t constant, uint16_t name)
-{
-    static const uint8_t lines[] = {255, 0, 20, 3 << 3 | 1, 255, 10, 192 + 18, 12, 0};
-
-    store(method + 8, constant);
-    store(constant + 8, POOL);
-    store_short(constant + 28, 1);
-    store_short(constant + 32, 12);
-    store_short(constant + 34, name);
-    memcpy(at(constant + 48 + 12), lines, sizeof lines);
-}
-
-static void put_methods(void)
-{
-    put_method(METHOD, CONSTANT, 2);
-    put_method(INNER, INNER + 0x20, 3);
-    store(POOL + 24, TYPE);
-    store_short(POOL + 54, 4);
-    for (uint64_t i = 1; i <= 4; i++)
-        store(POOL + 72 + 8 * i, SYMBOLS + 64 * i);
-    store(TYPE + 24, SYMBOLS + 64);
-    store(TYPE + 64, POOL);
-    put_symbol(SYMBOLS + 64, "java/util/List$$Lambda$7+0x80");
-    put_symbol(SYMBOLS + 128, "add");
-    put_symbol(SYMBOLS + 192, "grow");
-    put_symbol(SYMBOLS + 256, "List.java");
-}
-
-/* One compiled method of 4 segments in a heap: 512 bytes of code from 256 on. */
-static void put_code(void)
-{
-    /* Each: its outer scope, its method, its place. The inner one is at 8, the outer at 4. */
-    static const uint8_t scopes[] = {7, 7, 7, 7, 0, 1, 1, 7, 4, 2, 9};
-    /* of the inner: outer is at 2 */
-    const uint64_t blob = CODE + 16;
-
-    store(HEAPS, HEAPS + 0x40);
-    store_half(HEAPS + 16, 17);
-    store_half(HEAPS + 0x40, 1);
-    store(HEAPS + 0x48, HEAPS + 0x60);
-    store(HEAPS + 0x60, HEAPS + 0x80);
-    for (int i = 0; i < 3; i++)
-        store(HEAPS + 0x88 + 8 * (uint64_t)i, i == 1 ? CODE + 0x2000 : CODE);
-    store(HEAPS + 0x80 + 64 + 16, MAP);
-    store_half(HEAPS + 0x80 + 128, SEGMENT);
-    memset(at(MAP), 255, 64);
-    memcpy(at(MAP), "\0\1\2\3\1\2", 6);
-    store(CODE, 6);
-    store(CODE + 8, 1);
-    store_half(blob + 8, 12);
-    store_half(blob + 12, 4);
-    store(blob + 16, CODE + 0x100);
-    store(blob + 24, CODE + 0x300);
-    store(blob + 32, NAMES);
-    store(blob + 40, METHOD);
-    store(blob + 48, CODE + 0x80);
-    store(blob + 56, CODE + 0x2f0);
-    store_half(blob + 68, 0xa0);
-    store_half(blob + 72, 0xb0);
-    store_half(blob + 76, 0xe0);
-    memcpy(at(CODE + 0x80), scopes, sizeof scopes);
-    store(blob + 0xa0, METHOD);
-    store(blob + 0xa8, INNER);
-    store(blob + 0xb0, UINT32_MAX);
-    store(blob + 0xc0, 0x20 | (uint64_t)8 << 32);
-    store(blob + 0xd0, INT32_MAX);
-    memcpy(at(NAMES), "nmethod", 8);
-    memcpy(at(CODE + 0x200 - 5), "\xe8\1\2\3\4", 5);
-}
-
-static const char *begin(void)
-{
-    const char *off;
-
-    memset(memory, 0, sizeof memory);
-    peek = (struct tt_peek){.block = 1, .fetch = fetch, .elsewhere = read_memory};
-    put_tables();
-    put_methods();
-    put_code();
-    java = (struct tt_java){0};
-    off = tt_java_layout(&java.layout, &peek, BASE + 8, BASE + 16);
-    tt_java_init(&java, &peek, off);
-    return java.base.off;
-}
+static const char *begin(void) { return make_memory(17); }
 
 /* ── Tests ────────────────────────────────────────────────────────────────────────── */
 
@@ -246,6 +21,15 @@ TEST(the_tables_say_where_things_are)
     CHECK_STR(java.base.name, "java 17");
     CHECK_INT(java.layout.pool.file, 54);
     CHECK_INT(java.layout.type.file, TT_JAVA_ABSENT);
+#if defined __x86_64__
+    CHECK(make_memory(25) == NULL);
+#else
+    (void)make_memory(25);
+#endif
+    CHECK_STR(java.base.name, "java 25");
+    CHECK_INT(java.layout.blob.has_short_complete, 1);
+    CHECK_INT(java.layout.blob.begin, TT_JAVA_ABSENT);
+    CHECK_INT(java.layout.compiled.fixed, 80);
 }
 
 TEST(a_table_without_a_needed_field_is_refused)
@@ -266,12 +50,11 @@ static struct tt_interpreted frame_of(uint64_t method, uint32_t index)
     return f;
 }
 
-TEST(a_method_has_its_class_its_file_and_its_lines)
+static void check_method(void)
 {
     struct tt_interpreted_text text;
     struct tt_interpreted f;
 
-    begin();
     f = frame_of(METHOD, 0);
     CHECK(tt_java_describe(&java, &f, &peek, &text));
     CHECK_STR(text.name, "java.util.List$$Lambda.add");
@@ -283,6 +66,14 @@ TEST(a_method_has_its_class_its_file_and_its_lines)
         CHECK_INT(tt_java_line(&java, &f, &peek), index <= 3   ? 10
                                                   : index <= 8 ? 11
                                                                : 500);
+    }
+}
+
+TEST(a_method_has_its_class_its_file_and_its_lines)
+{
+    for (int version = 17; version <= 25; version += 8) {
+        (void)make_memory(version);
+        check_method();
     }
 }
 
@@ -313,26 +104,35 @@ TEST(memory_that_is_no_method_is_none)
     CHECK(!tt_java_method(&java, &peek, METHOD, &m));
 }
 
-TEST(code_is_found_by_any_address_in_it)
+static void check_code(void)
 {
     struct tt_java_blob b;
 
-    begin();
     for (uint64_t pc = CODE; pc < CODE + 0x400; pc++) {
         const int is_inside = pc >= CODE + 0x100 && pc < CODE + 0x300;
         if (tt_java_blob(&java, &peek, pc, &b) != is_inside ||
             (is_inside && (b.at != CODE + 16 || b.kind != TT_JAVA_COMPILED)))
             CHECK_INT(pc, 0);
     }
+    CHECK(tt_java_blob(&java, &peek, CODE + 0x200, &b));
+    CHECK_INT(b.complete, 12);
+    CHECK_INT(b.frame, 32);
     store(CODE + 8, 0); /* freed */
     CHECK(!tt_java_blob(&java, &peek, CODE + 0x200, &b));
 }
 
-TEST(a_compiled_place_has_the_methods_that_were_inlined)
+TEST(code_is_found_by_any_address_in_it)
+{
+    for (int version = 17; version <= 25; version += 8) {
+        (void)make_memory(version);
+        check_code();
+    }
+}
+
+static void check_scopes(void)
 {
     struct tt_java_scope s[4];
 
-    begin();
     CHECK_INT(tt_java_scopes(&java, &peek, CODE + 16, 0x20, s, 4), 2);
     CHECK_INT(s[0].method, INNER);
     CHECK_INT(s[0].at, 9);
@@ -340,6 +140,25 @@ TEST(a_compiled_place_has_the_methods_that_were_inlined)
     CHECK_INT(s[1].at, 1);
     CHECK_INT(tt_java_scopes(&java, &peek, CODE + 16, 0x21, s, 4), 0);
     CHECK_INT(tt_java_scopes(&java, &peek, CODE + 16, 0x20, s, 1), 0);
+}
+
+TEST(a_compiled_place_has_the_methods_that_were_inlined)
+{
+    for (int version = 17; version <= 25; version += 8) {
+        (void)make_memory(version);
+        check_scopes();
+    }
+}
+
+/* A table without the place that ends it: the scopes behind it are none. */
+TEST(a_place_behind_the_last_one_has_no_method)
+{
+    struct tt_java_scope s[4];
+
+    (void)make_memory(25);
+    store_half(CODE + 16 + 48, 0x30); /* now the scopes begin where the last place was */
+    store(FIXED + 0x30, 0x40 | (uint64_t)8 << 32);
+    CHECK_INT(tt_java_scopes(&java, &peek, CODE + 16, 0x21, s, 4), 0);
 }
 
 TEST(numbers_are_decoded_as_the_machine_writes_them)
@@ -454,7 +273,7 @@ TEST(a_damaged_memory_gives_no_name_or_a_text)
 
     for (int round = 0; round < TAP_CASES(20000); round++) {
         if (round % 8 == 0)
-            begin();
+            (void)make_memory(round % 16 ? 17 : 25);
         damage();
         struct tt_interpreted f = frame_of(rand() & 1 ? METHOD : INNER,
                                            (uint32_t)rand() % 20);
