@@ -41,7 +41,7 @@ soak: all; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-as
 	READER=build-asan/tallytree ROUNDS=100 test/growing.t && build/test/soak && RUNS=1000 THREADS=10000 test/guest.t && \
 	RUNS=300 test/wake.t && ROUNDS=200 test/replaced.t && TT_DAMAGES=600 test/symbolize.t && \
 	TT_RUNS=334 test/locks-same.t && TT_PROGRAMS=600 test/whatif.t && \
-	ROUNDS=52 test/same.t && TT_LONG=1 test/time-shares.t && TT_WALKS=1000 TT_CAPTURES=60 test/replay.t && TT_WALKS=300 TT_SERIES=400 test/space.t && \
+	TT_SECONDS=3600 TT_SLICE=3 test/python-stress.t && ROUNDS=52 test/same.t && TT_LONG=1 test/time-shares.t && TT_WALKS=1000 TT_CAPTURES=60 test/replay.t && TT_WALKS=300 TT_SERIES=400 test/space.t && \
 	test/tcl-counts.py build/tallytree 1 1000 && { test -z "$$TALLYTREE_TCLLIB" || \
 	test/tcl-packages.py build/tallytree "$$TALLYTREE_TCLLIB" $(TCLLIB:%=modules/%.test); } && \
 	for t in patch sites switch switch-exception; do TT_TOGGLES=10000 build/test/$$t-test || exit; done; \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""python-stress.py SECONDS - makes and leaves frames in every way, in threads; prints nothing that
-depends on time, and ends with a status of its own."""
+"""python-stress.py SECONDS - makes and leaves frames in every way, in threads, and starts programs that
+end in every way; prints nothing that depends on time, and ends with a status of its own."""
 import asyncio
 import faulthandler
 import functools
@@ -8,6 +8,8 @@ import gc
 import importlib
 import os
 import re
+import signal
+import subprocess
 import sys
 import threading
 import time
@@ -180,6 +182,82 @@ def tracers():
         sys.setprofile(None)
 
 
+# Texts of programs, and their statuses.
+LIVES = {
+    "import sys; sys.exit(3)": 3,
+    "import os, threading; threading.Thread(target=os._exit, args=(4,)).start(); threading.Event().wait()": 4,
+    "import atexit; atexit.register(lambda: sum(range(99))); raise KeyError": 1,
+    """
+import threading
+for n in range(3):
+    threading.Thread(target=lambda: [sum(range(50)) for _ in iter(int, 1)], daemon=True).start()
+left = (n for n in range(5))
+next(left)""": 0,
+    """
+import gc
+class Node:
+    def __init__(self):
+        self.me = self
+    def __del__(self):
+        sorted(range(50), key=lambda n: -n)
+gc.disable()
+kept = [Node() for _ in range(500)]""": 0,
+    """
+import asyncio
+async def never():
+    try:
+        await asyncio.sleep(1000)
+    finally:
+        sum(range(1000))
+async def main():
+    left = [asyncio.ensure_future(never()) for _ in range(50)]
+    await asyncio.sleep(0)
+asyncio.run(main())""": 0,
+    """
+import sys
+def deep():
+    deep()
+try:
+    deep()
+except RecursionError:
+    sys.exit(5)""": 5,
+    "import ctypes, faulthandler; faulthandler.enable(); sum(range(100000)); ctypes.string_at(0)": -signal.SIGSEGV,
+    "import os, sys; sum(range(100000)); os.execv(sys.executable, [sys.executable, '-c', 'import sys; sys.exit(6)'])": 6,
+    """
+import os, signal, sys
+got = []
+signal.signal(signal.SIGSEGV, lambda *_: got.append(1))
+for n in range(100):
+    os.kill(os.getpid(), signal.SIGSEGV)
+    sum(range(1000))
+sys.exit(len(got))""": 100,
+}
+
+
+def lives():
+    while True:
+        for text, status in LIVES.items():
+            got = subprocess.run([sys.executable, "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, check=False)
+            if got.returncode != status:
+                print("status", got.returncode, "not", status, text, got.stderr.decode())
+        if not on_time():
+            break
+
+
+GOT = []
+
+
+def faults():
+    """Sends what the program handles."""
+    for sent in range(1, 1000000):
+        os.kill(os.getpid(), signal.SIGSEGV)
+        while len(GOT) < sent:
+            time.sleep(0.001)
+        if not on_time():
+            break
+
+
 def endless():
     while True:
         sum(range(1000))
@@ -191,14 +269,16 @@ def run(work):
 
 
 faulthandler.enable()
+signal.signal(signal.SIGSEGV, lambda number, _: GOT.append(number))
 sys.setswitchinterval(1e-6)
 works = [imports, exceptions, collections, code, generators, callbacks, recursion, threads, coroutines,
-         forks, tracers]
+         forks, tracers, lives, faults]
 threading.Thread(target=endless, daemon=True).start()
 several = [threading.Thread(target=run, args=(w,)) for w in works]
 for t in several:
     t.start()
 for t in several:
-    t.join()
+    while t.is_alive():  # the first thread has to run the handler
+        t.join(0.01)
 print(*sorted(DONE))
 sys.exit(7)

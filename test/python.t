@@ -157,20 +157,6 @@ while read -r version python3; do
     try "Python $version: a second interpreter's functions are below those that entered it" subinterpreter "$python3"
 done < <(pythons)
 
-# All that makes and leaves frames, in threads.
-stressed()
-{
-    timeout 500 "$python" test/python-stress.py 1 >"$tmp/bare.out" 2>"$tmp/bare.err"
-    bare=$?
-    record "$@" timeout 500 "$python" test/python-stress.py 1 >"$tmp/out"
-    recorded=$?
-    cat "$tmp/messages"
-    [ "$recorded" = "$bare" ] || { echo "status $recorded, not $bare"; return 1; }
-    cmp "$tmp/bare.out" "$tmp/out" && ! grep -v '^tallytree: ' "$tmp/messages"
-}
-try "a program that is hard on its interpreter does what it does alone" stressed
-try "and while its waits are recorded" stressed --locks
-
 off()
 {
     record --interpreters none "$python" "$tmp/names.py" && [ -z "$(header interpreter)" ] &&
