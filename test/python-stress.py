@@ -188,12 +188,6 @@ LIVES = {
     "import os, threading; threading.Thread(target=os._exit, args=(4,)).start(); threading.Event().wait()": 4,
     "import atexit; atexit.register(lambda: sum(range(99))); raise KeyError": 1,
     """
-import threading
-for n in range(3):
-    threading.Thread(target=lambda: [sum(range(50)) for _ in iter(int, 1)], daemon=True).start()
-left = (n for n in range(5))
-next(left)""": 0,
-    """
 import gc
 class Node:
     def __init__(self):

@@ -13,7 +13,7 @@ collectors=(--sampled=10000 --locks "--wall --sampled=1000" "" "--heap --sampled
 once()
 {
     local status
-    timeout -k 5 500 "$@" test/python-stress.py "${TT_SLICE:-1}" >"$tmp/out" 2>"$tmp/err"
+    timeout -k 5 500 "$@" -W ignore::DeprecationWarning test/python-stress.py "${TT_SLICE:-1}" >"$tmp/out" 2>"$tmp/err"
     status=$?
     ((runs++))
     [ $status = 7 ] && [ "$(wc -w <"$tmp/out")" = 13 ] && [ "$(wc -l <"$tmp/out")" = 1 ] && ! grep -v '^tallytree: ' "$tmp/err" && return
