@@ -48,6 +48,8 @@ static int read_all(struct tt_files_read *r, const struct tt_file_list *l, unsig
         error = tt_read_by_ranks(r, l, &again);
     else
         error = jobs > 1 ? tt_read_by_jobs(r, l, jobs, &again) : tt_reading_in_turn(r, l);
+    if (!error && !again)
+        error = tt_reading_end(r);
     if (error == TT_READING_MANY)
         r->how |= TT_INPUT_SUMMARY;
     if (error != TT_READING_MANY && !again)

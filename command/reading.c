@@ -155,10 +155,10 @@ static int add_recording(struct tt_builder *b, const char *path)
  * more. */
 enum { MANY_STRANDS = 4096, MANY_BYTES = 100000000 };
 
-static int has_many(const struct tt_files_read *r)
+static int has_many(const struct tt_files_read *r, int exactly)
 {
     return tt_builder_strands(r->b) > MANY_STRANDS ||
-           (r->taken > 1 && tt_builder_is_wide(r->b, MANY_BYTES));
+           (r->taken > 1 && tt_builder_is_wide(r->b, MANY_BYTES, exactly));
 }
 
 /* For a folder: a file that cannot be read completely must not be in the profile in
@@ -208,7 +208,7 @@ static int add_content(struct tt_files_read *r, const char *path, int is_named, 
 /* Checks that the sums fit 64 bits and memory; otherwise reading ends.  A strand's figures are
  * summarised with those of its file, so that the order of files does not matter: if there are
  * too many, all is read again. */
-int tt_reading_check(struct tt_files_read *r, const char *path)
+static int check(struct tt_files_read *r, const char *path, int exactly)
 {
     int error;
 
@@ -218,7 +218,7 @@ int tt_reading_check(struct tt_files_read *r, const char *path)
         return -TT_ERR_FORMAT;
     }
     if (!(r->how & TT_INPUT_SUMMARY)) {
-        if (!has_many(r))
+        if (!has_many(r, exactly))
             return 0;
         if (!r->once)
             return TT_READING_MANY;
@@ -228,6 +228,17 @@ int tt_reading_check(struct tt_files_read *r, const char *path)
     if (error)
         (void)fail(path, tt_error_text(error));
     return error;
+}
+
+/* Ranks decide together while they read. */
+int tt_reading_check(struct tt_files_read *r, const char *path)
+{
+    return check(r, path, r->ranks != NULL);
+}
+
+int tt_reading_end(struct tt_files_read *r)
+{
+    return r->ranks ? 0 : check(r, "all files", 1);
 }
 
 int tt_reading_file(struct tt_files_read *r, const char *path, int is_named)

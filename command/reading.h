@@ -65,6 +65,8 @@ int tt_reading_file(struct tt_files_read *, const char *path, int is_named);
  * summarised with those of its file, so that the order of files does not matter: if there are
  * too many, it is TT_READING_MANY and all is read again. */
 int tt_reading_check(struct tt_files_read *, const char *path);
+/* The same after the last file: until then, too many figures may not have been noticed. */
+int tt_reading_end(struct tt_files_read *);
 /* Notes what came of a file of a folder. */
 void tt_reading_note(struct tt_files_read *, const char *path, enum tt_outcome,
                      const char *reason);

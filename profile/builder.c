@@ -329,10 +329,11 @@ static size_t bytes_by_strand(const struct tt_builder *b)
     return b->entry.count * b->entry.size + b->times.count * b->times.size;
 }
 
-int tt_builder_is_wide(struct tt_builder *b, size_t bytes)
+int tt_builder_is_wide(struct tt_builder *b, size_t bytes, int exactly)
 {
     tt_filled_to_log(b);
-    if (b->failed || bytes_by_strand(b) <= bytes)
+    if (b->failed || bytes_by_strand(b) <= bytes ||
+        (!exactly && bytes_by_strand(b) < b->wide_from))
         return 0;
     if (tt_entries_sum(&b->entry, 0) != 0)
         b->failed = 1;
@@ -340,6 +341,7 @@ int tt_builder_is_wide(struct tt_builder *b, size_t bytes)
     b->of_all = 0;
     if (bytes_by_strand(b) > bytes)
         tt_builder_sum_times(b);
+    b->wide_from = bytes_by_strand(b) + bytes / 4;
     return bytes_by_strand(b) > bytes;
 }
 
@@ -501,6 +503,9 @@ struct tt_builder *tt_builder_new(const struct tt_memory *memory)
     tt_vector_init(&b->identity, m, sizeof(uint64_t));
     tt_vector_init(&b->path, m, sizeof(uint64_t));
     tt_vector_init(&b->spread, m, sizeof(struct tt_vector));
+    tt_vector_init(&b->amount, m, sizeof(uint64_t));
+    tt_vector_init(&b->mark, m, sizeof(uint64_t));
+    tt_vector_init(&b->marks, m, sizeof(uint64_t));
     tt_vector_init(&b->total, m, sizeof(uint64_t));
     tt_trails_init(b);
     (void)tt_builder_string(b, "");
@@ -529,7 +534,7 @@ void tt_builder_free(struct tt_builder *b)
         &b->strand,     &b->fact,   &b->entry, &b->missing, &b->times,       &b->bin,
         &b->activation, &b->slow,   &b->space, &b->series,  &b->point,       &b->spread,
         &b->total,      &b->place,  &b->frame, &b->trail,   &b->trail_entry, &b->sample,
-        &b->identity,   &b->path};
+        &b->identity,   &b->path,   &b->amount, &b->mark,   &b->marks};
     for (size_t i = 0; i < b->spread.count; i++)
         tt_vector_fini((struct tt_vector *)b->spread.item + i);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)

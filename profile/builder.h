@@ -101,7 +101,7 @@ uint32_t tt_builder_current(struct tt_builder *);
 
 uint32_t tt_builder_strands(const struct tt_builder *); /* how many there are */
 /* Do figures and activations by strand have more bytes than that?  What is there twice is added up
- * before. */
-int tt_builder_is_wide(struct tt_builder *, size_t bytes);
+ * before; unless `exactly`, only after each quarter more. */
+int tt_builder_is_wide(struct tt_builder *, size_t bytes, int exactly);
 
 #endif

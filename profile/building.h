@@ -54,6 +54,7 @@ struct tt_builder {
         filled;         /* struct tt_filled: columns that the log has no lines for, */
     uint32_t filled_of; /* of this strand; TT_NONE: they are empty */
     struct tt_columns_of columns;
+    size_t wide_from; /* bytes by strand from which they are summed up again */
     size_t times_summed, bins_summed,
         longest_kept; /* rows, when a summary last did that */
     struct tt_vector missing, times, bin, activation, slow, space, series, point, sample;
@@ -64,6 +65,8 @@ struct tt_builder {
     struct tt_vector place, frame, trail, trail_entry; /* see trails.c */
     struct tt_index places, trails;
     size_t trails_summed; /* of the entries, when they were last summed up */
+    size_t trails_of_all, trails_of_all_summed; /* as of_all and of_all_summed */
+    struct tt_vector amount, mark, marks; /* uint64_t: of one strand, see summary.c */
     uint32_t current;     /* strand */
     uint32_t digest;      /* its rows; 0: as many as the profile deserves */
     int without_edges;    /* in a digest */

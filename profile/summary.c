@@ -37,42 +37,60 @@ struct tt_spread *tt_spreads_of(struct tt_builder *b, uint32_t metric, int of_se
 
 /* ── A strand's amounts ───────────────────────────────────────────────────────────── */
 
-/* By context; a strand has few of all contexts, so those it has are marked. */
+/* By context; a strand has few of all contexts, so those it has are marked, and so are the words
+ * of marks that are not 0.  They are kept for the next strand. */
 struct amounts {
-    uint64_t *of, *mark; /* mark: a bit each */
-    size_t words;
+    uint64_t *of, *mark, *marks;
 };
 
 static int amounts_init(struct tt_builder *b, struct amounts *a)
 {
-    a->words = b->context.count / 64 + 1;
-    a->of = tt_memory_get(&b->memory, b->context.count * sizeof *a->of);
-    a->mark = tt_memory_get(&b->memory, a->words * sizeof *a->mark);
-    return a->of && a->mark ? 0 : -TT_ERR_MEMORY;
+    const size_t contexts = b->context.count, words = contexts / 64 + 1;
+    struct tt_vector *v[] = {&b->amount, &b->mark, &b->marks};
+    const size_t wanted[] = {contexts, words, words / 64 + 1};
+
+    for (int i = 0; i < 3; i++)
+        if (v[i]->count < wanted[i] && !tt_vector_add(v[i], wanted[i] - v[i]->count))
+            return -TT_ERR_MEMORY;
+    *a = (struct amounts){b->amount.item, b->mark.item, b->marks.item};
+    return 0;
 }
 
-static void amounts_fini(struct tt_builder *b, struct amounts *a)
-{
-    tt_memory_put(&b->memory, a->of);
-    tt_memory_put(&b->memory, a->mark);
-}
+static void set_bit(uint64_t *bits, size_t i) { bits[i / 64] |= (uint64_t)1 << i % 64; }
 
 static void add_amount(const struct amounts *a, size_t context, uint64_t amount)
 {
     a->of[context] += amount;
-    a->mark[context / 64] |= (uint64_t)1 << context % 64;
+    set_bit(a->mark, context);
+    set_bit(a->marks, context / 64);
+}
+
+/* Of a word that is not 0. */
+static size_t last_bit(const uint64_t *bits, size_t word)
+{
+    return word * 64 + 63 - (size_t)__builtin_clzll(bits[word]);
+}
+
+/* The last bit before this one in its word; SIZE_MAX: there is none. */
+static size_t bit_before(const uint64_t *bits, size_t i)
+{
+    uint64_t word = i % 64 ? bits[i / 64] & (((uint64_t)1 << i % 64) - 1) : 0;
+
+    return word ? i / 64 * 64 + last_bit(&word, 0) : SIZE_MAX;
 }
 
 /* The last marked context before this one; SIZE_MAX: there is none. */
 static size_t marked_before(const struct amounts *a, size_t context)
 {
-    size_t word = context / 64;
-    uint64_t bits = context % 64 ? a->mark[word] & (((uint64_t)1 << context % 64) - 1)
-                                 : 0;
+    size_t found = bit_before(a->mark, context), word = context / 64;
 
-    while (!bits && word-- > 0)
-        bits = a->mark[word];
-    return bits ? word * 64 + 63 - (size_t)__builtin_clzll(bits) : SIZE_MAX;
+    if (found != SIZE_MAX)
+        return found;
+    found = bit_before(a->marks, word);
+    for (size_t i = word / 64; found == SIZE_MAX && i-- > 0;)
+        if (a->marks[i])
+            found = last_bit(a->marks, i);
+    return found == SIZE_MAX ? SIZE_MAX : last_bit(a->mark, found);
 }
 
 /* Children have greater ids than their parents, so one pass down gives all totals. */
@@ -89,6 +107,8 @@ static void forget_amounts(const struct tt_builder *b, const struct amounts *a)
     for (size_t i = b->context.count; (i = marked_before(a, i)) != SIZE_MAX;) {
         a->of[i] = 0;
         a->mark[i / 64] &= ~((uint64_t)1 << i % 64);
+        if (!a->mark[i / 64])
+            a->marks[i / 64 / 64] &= ~((uint64_t)1 << i / 64 % 64);
     }
 }
 
@@ -147,7 +167,6 @@ static void take_strands(struct tt_builder *b, size_t first)
             end = take_strand(b, i, metric, &a);
     for (size_t i = first; i < b->entry.count; i++)
         e[i].strand = TT_NONE;
-    amounts_fini(b, &a);
 }
 
 /* ── Tables by edge ───────────────────────────────────────────────────────────────── */
@@ -159,23 +178,51 @@ static int by_strand_and_row(const void *a, const void *b)
     return TT_ORDER(x->strand, y->strand) ?: TT_ORDER(x->row, y->row);
 }
 
-static int are_in_order(const struct tt_times_row *t, size_t count)
+static size_t count_in_order(const struct tt_times_row *t, size_t count)
 {
-    for (size_t i = 1; i < count; i++)
-        if (by_strand_and_row(&t[i - 1], &t[i]) >= 0)
-            return 0;
-    return 1;
+    size_t i = 1;
+
+    while (i < count && by_strand_and_row(&t[i - 1], &t[i]) < 0)
+        i++;
+    return i < count ? i : count;
+}
+
+/* Merges what is in order before `second` with what is in order from there on, from the end: only
+ * the second part needs room beside it. */
+static int merge_times(struct tt_builder *b, size_t second)
+{
+    struct tt_times_row *const t = b->times.item;
+    const size_t count = b->times.count - second;
+    struct tt_times_row *copy = tt_memory_get(&b->memory, count * sizeof *copy);
+    size_t i = second, j = count;
+
+    if (!copy)
+        return -TT_ERR_MEMORY;
+    memcpy(copy, t + second, count * sizeof *copy);
+    for (size_t to = b->times.count; j > 0; to--) {
+        if (i > 0 && by_strand_and_row(&copy[j - 1], &t[i - 1]) < 0)
+            t[to - 1] = t[--i];
+        else
+            t[to - 1] = copy[--j];
+    }
+    tt_memory_put(&b->memory, copy);
+    return 0;
 }
 
 void tt_builder_sum_times(struct tt_builder *b)
 {
     const struct tt_strand_order order = tt_builder_strand_order(b);
     struct tt_times_row *t = b->times.item;
+    const size_t sorted = count_in_order(t, b->times.count);
     size_t kept = 0;
 
-    if (are_in_order(t, b->times.count))
+    if (sorted == b->times.count)
         return;
-    qsort(t, b->times.count, sizeof *t, by_strand_and_row);
+    qsort(t + sorted, b->times.count - sorted, sizeof *t, by_strand_and_row);
+    if (merge_times(b, sorted) != 0) {
+        b->failed = 1;
+        return;
+    }
     for (size_t i = 0; i < b->times.count; i++) {
         if (!kept || by_strand_and_row(&t[kept - 1], &t[i]) != 0)
             t[kept++] = t[i];
@@ -185,29 +232,14 @@ void tt_builder_sum_times(struct tt_builder *b)
     b->times.count = kept;
 }
 
-static int by_row(const void *a, const void *b)
-{
-    const struct tt_times_row *x = a, *y = b;
-
-    return TT_ORDER(x->row, y->row);
-}
-
 /* Of all strands together. */
 static void sum_times(struct tt_builder *b)
 {
-    const struct tt_strand_order order = tt_builder_strand_order(b);
     struct tt_times_row *t = b->times.item;
-    size_t kept = 0;
 
-    tt_vector_sort(&b->times, by_row);
-    for (size_t i = 0; i < b->times.count; i++) {
-        if (!kept || t[kept - 1].row != t[i].row)
-            t[kept++] = t[i];
-        else
-            tt_times_add(&t[kept - 1], &t[i], &order);
-        t[kept - 1].strand = TT_NONE;
-    }
-    b->times.count = kept;
+    for (size_t i = 0; i < b->times.count; i++)
+        t[i].strand = TT_NONE;
+    tt_builder_sum_times(b);
 }
 
 static int by_bin(const void *a, const void *b)

@@ -113,9 +113,9 @@ void tt_builder_trail_add(struct tt_builder *b, uint32_t trail, uint32_t metric,
     if (!amount || trail == TT_NONE || metric == TT_NONE)
         return;
     TT_ASSERT(trail < b->trail.count && metric < b->metric.count);
-    if (b->trail_entry.count >= SUM_UP_FROM &&
+    if (b->trail_entry.count - b->trails_of_all >= SUM_UP_FROM &&
         b->trail_entry.count >= 2 * b->trails_summed) {
-        b->failed |= tt_entries_sum(&b->trail_entry, 0) != 0;
+        b->failed |= tt_entries_sum(&b->trail_entry, b->trails_of_all) != 0;
         b->trails_summed = b->trail_entry.count;
     }
     e = tt_builder_item(b, &b->trail_entry);
@@ -133,12 +133,17 @@ void tt_trails_init(struct tt_builder *b)
 
 void tt_trails_summarise(struct tt_builder *b)
 {
-    struct tt_entry *e = b->trail_entry.item;
+    struct tt_vector *v = &b->trail_entry;
+    struct tt_entry *e = v->item;
 
-    for (size_t i = 0; i < b->trail_entry.count; i++)
+    for (size_t i = b->trails_of_all; i < v->count; i++)
         e[i].strand = TT_NONE;
-    b->failed |= tt_entries_sum(&b->trail_entry, 0) != 0;
-    b->trails_summed = b->trail_entry.count;
+    b->failed |= tt_entries_sum(v, b->trails_of_all) != 0;
+    if (v->count >= 2 * b->trails_of_all_summed) {
+        b->failed |= tt_entries_sum(v, 0) != 0;
+        b->trails_of_all_summed = v->count;
+    }
+    b->trails_summed = b->trails_of_all = v->count;
 }
 
 /* ── The file's order ─────────────────────────────────────────────────────────────── */
