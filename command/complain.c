@@ -3,7 +3,9 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "assertion.h"
 #include "command.h"
 #include "complain.h"
 #include "hints.h"
@@ -21,20 +23,29 @@ struct tt_complaints tt_complain_into(struct tt_complaints into)
     return before;
 }
 
-/* Names and contents of files may contain control sequences of a terminal. */
-static void put_plainly(const char *text, FILE *out)
-{
-    char plain[TT_TEXT_PLAIN + 1];
+enum { TEXT = 2 * PATH_MAX + 1000 };
 
+/* By one write, as other processes may write there, too.  Names and contents of files may contain
+ * control sequences of a terminal. */
+static void put_line(const char *text)
+{
+    static const char name[] = "tallytree: ";
+    char line[sizeof name + TEXT * TT_TEXT_PLAIN + 1]; /* mostly not touched */
+    size_t size = sizeof name - 1;
+
+    memcpy(line, name, size);
     while (*text) {
-        text += tt_text_plain(text, plain);
-        (void)fputs(plain, out);
+        text += tt_text_plain(text, line + size);
+        size += strlen(line + size);
     }
+    TT_ASSERT(size + 1 < sizeof line);
+    line[size++] = '\n';
+    (void)fwrite(line, 1, size, stderr);
 }
 
 void tt_complain(const char *format, ...)
 {
-    char text[2 * PATH_MAX + 1000];
+    char text[TEXT];
     va_list list;
 
     va_start(list, format);
@@ -43,9 +54,7 @@ void tt_complain(const char *format, ...)
     } else {
         (void)vsnprintf(text, sizeof text, format, list);
         tt_progress_clear();
-        fputs("tallytree: ", stderr);
-        put_plainly(text, stderr);
-        fputc('\n', stderr);
+        put_line(text);
     }
     va_end(list);
 }
