@@ -79,5 +79,10 @@ small = make(folder.name + "/small", 10)
 status, out, seen = on_terminal("merge", "--force", "-o", folder.name + "/out.tt", small, large, small)
 shares = [int(n) for n in re.findall(r"\r#*-* +(\d+) %", seen)]
 check("of several files each is a part", status == 0 and shares and 33 <= shares[0] and shares[-1] <= 99, shares, seen[-200:])
+# A read of a pipe in packets returns what one write has written.
+end, start = os.pipe2(os.O_DIRECT)
+status = subprocess.run([TALLYTREE, "report", "flat", "/is/not\there"], stderr=start, check=False).returncode
+said = os.read(end, 65536).decode()
+check("an error is written at once", status == 2 and said.startswith("tallytree: ") and said.endswith("\n"), said)
 print(f"1..{count}")
 sys.exit(0)
