@@ -13,7 +13,7 @@
 enum {
     NONE = -1,
     BUCKETS_MIN = 16,
-    BUCKETS_MAX = 1024,
+    BUCKETS_MAX = 2048,
     SAMPLE = 64,
     SOON = 4096,
     CHUNK = 1 << 18,
