@@ -137,11 +137,12 @@ uint64_t tt_clock_preempted_here(void)
 }
 
 /* By the system call: opendir allocates, and allocators may be recorded. */
-uint64_t tt_clock_preempted(const struct tt_gone *gone)
+uint64_t tt_clock_preempted(const struct tt_gone *gone, unsigned *threads)
 {
     _Alignas(struct entry) char buffer[2048];
     int tasks = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     uint64_t sum = 0;
+    unsigned count = 0;
     long size;
 
     if (tasks < 0)
@@ -150,9 +151,13 @@ uint64_t tt_clock_preempted(const struct tt_gone *gone)
         for (long at = 0; at < size;) {
             const struct entry *e = (const void *)(buffer + at);
             at += e->length;
-            if (e->name[0] != '.' && !is_gone(gone, e->name))
-                sum += waited_of(tasks, e->name);
+            if (e->name[0] == '.' || is_gone(gone, e->name))
+                continue;
+            sum += waited_of(tasks, e->name);
+            count++;
         }
     close(tasks);
+    if (threads)
+        *threads = count;
     return sum;
 }

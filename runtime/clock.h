@@ -70,9 +70,9 @@ struct tt_gone {              /* threads that have left a recording: */
 };
 
 /* How long living threads of the process, except `gone` (NULL: none), could have run
- * while others had the processors, in ns; 0 if the system does not report it.  Takes some
- * microseconds a thread. */
-uint64_t tt_clock_preempted(const struct tt_gone *);
+ * while others had the processors, in ns; 0 if the system does not report it.  Sets
+ * *threads, unless NULL, to their number.  Takes some microseconds a thread. */
+uint64_t tt_clock_preempted(const struct tt_gone *, unsigned *threads);
 uint64_t tt_clock_preempted_here(void); /* of the calling thread */
 
 /* CPU time of the calling thread, ns.  Async-signal-safe. */

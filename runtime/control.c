@@ -372,7 +372,7 @@ static int begin(const struct tt_options *o)
     r->exact = is_measured(o);
     if (r->exact) {
         tt_calibrate(r->header);
-        r->preempted = tt_clock_preempted(NULL);
+        r->preempted = tt_clock_preempted(NULL, &r->threads);
     }
     (void)tt_block_publish(r, TT_BLOCK_OTHER); /* while there is room for certain */
     tt_threads_stop();

@@ -252,12 +252,13 @@ void tt_file_close(struct tt_file *f)
     f->fd = -1;
 }
 
-void tt_file_end(struct tt_file *f, const char *path, uint64_t size)
+/* The file keeps what was allocated and not used, 256 KB at most: to cut it off takes a
+ * millisecond, while other threads of a program that ends still run. */
+void tt_file_end(struct tt_file *f, const char *path)
 {
     TT_NOT_CANCELLED();
-    int fd = tt_file_descriptor(f, path), cut = fd < 0 ? -1 : ftruncate(fd, (off_t)size);
+    int fd = tt_file_descriptor(f, path);
 
-    (void)cut; /* or it stays a little longer than it needs to be */
     if (fd >= 0)
         (void)flock(fd, LOCK_UN); /* the mapping would keep it */
     tt_file_close(f);

@@ -30,8 +30,8 @@ void tt_file_rest(struct tt_file *);
  * thread at a time. */
 int tt_file_reserve(struct tt_file *, const char *path, uint64_t start, uint64_t end);
 
-/* Cuts the file off at `size` and closes it; only closes it; removes it as well. */
-void tt_file_end(struct tt_file *, const char *path, uint64_t size);
+/* Lets others use the file and closes it; only closes it; removes it as well. */
+void tt_file_end(struct tt_file *, const char *path);
 void tt_file_close(struct tt_file *);
 void tt_file_remove(struct tt_file *, const char *path);
 

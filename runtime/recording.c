@@ -504,16 +504,23 @@ int tt_recording_fork(struct tt_recording **out, struct tt_recording *parent)
 
 uint64_t tt_recording_preempted(const struct tt_recording *r)
 {
-    uint64_t now = r->exact ? tt_clock_preempted(&r->gone) + r->gone.sum : 0;
+    const int timed = r->exact && __atomic_load_n(&r->timed, __ATOMIC_RELAXED);
+    uint64_t now = timed ? tt_clock_preempted(&r->gone, NULL) + r->gone.sum : 0;
 
     return now > r->preempted ? now - r->preempted : 0; /* threads that we never saw */
+}
+
+/* A thread that neither was there at the start nor timed anything need not be asked. */
+static int counts(const struct tt_recording *r)
+{
+    return r->exact && (r->threads > 1 || __atomic_load_n(&r->timed, __ATOMIC_RELAXED));
 }
 
 /* The thread may still be there for a moment: it is remembered, lest it be counted twice. */
 void tt_recording_left(struct tt_recording *r)
 {
     TT_NOT_CANCELLED();
-    uint64_t waited = r->exact ? tt_clock_preempted_here() : 0;
+    uint64_t waited = counts(r) ? tt_clock_preempted_here() : 0;
     struct tt_gone *g = &r->gone;
     uint32_t i;
 
@@ -550,9 +557,9 @@ void tt_recording_end(struct tt_recording *r, uint64_t ticks)
     pthread_mutex_lock(&r->lock);
     h->preempted = tt_recording_preempted(r);
     h->end_ticks = ticks;
-    h->pages = h->used; /* no more are taken: the rest may be cut off */
+    h->pages = h->used; /* no more are taken */
     __atomic_store_n(&h->state, TT_RECORDING_ENDED, __ATOMIC_RELEASE);
-    tt_file_end(&r->file, r->options.output, h->first + (uint64_t)h->used * TT_PAGE_SIZE);
+    tt_file_end(&r->file, r->options.output);
     pthread_mutex_unlock(&r->lock);
 }
 

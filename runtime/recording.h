@@ -38,13 +38,15 @@ struct tt_recording {
     uint32_t ready;      /* pages below it have their room on disk */
     uint32_t cell_pages; /* of cells, that may still be taken */
     uint32_t attached;   /* strands that point into the mapping, and 1 while it runs */
-    int exact;           /* activations are timed, and */
-    uint64_t preempted;  /* that was tt_clock_preempted as it began */
+    int exact;           /* activations may be timed, and */
+    int timed;           /* one has been */
+    uint64_t preempted;  /* what was tt_clock_preempted as it began, */
+    unsigned threads;    /* and of how many threads */
     struct tt_gone gone; /* threads that have left it since */
     struct tt_log log;
 };
 
-/* tt_clock_preempted since the recording began, where activations are timed; else 0. */
+/* tt_clock_preempted since the recording began, where activations were timed; else 0. */
 uint64_t tt_recording_preempted(const struct tt_recording *);
 /* The calling thread leaves the recording; it has come to it, again or with the number of one
  * that has ended. */
