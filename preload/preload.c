@@ -46,6 +46,7 @@
 #include "stack-cache.h"
 #include "strand.h"
 #include "system-call.h"
+#include "unwind.h"
 #include "wall.h"
 
 static struct {
@@ -404,6 +405,7 @@ static __attribute__((constructor)) void construct(void)
     file = tt_preload_name_node(preload.node, sizeof preload.node);
     if (*preload.node) {
         tt_recording->header->names_file = file;
+        tt_unwind_by_frames = 1;
         say_interpreters();
         if (!preload.sanitizer)
             tt_preload_resume_loads();

@@ -530,11 +530,11 @@ void tt_builder_free(struct tt_builder *b)
     if (!b)
         return;
     struct tt_vector *vectors[] = {
-        &b->bytes,      &b->string, &b->block, &b->metric,  &b->context,     &b->arc,
-        &b->strand,     &b->fact,   &b->entry, &b->missing, &b->times,       &b->bin,
-        &b->activation, &b->slow,   &b->space, &b->series,  &b->point,       &b->spread,
-        &b->total,      &b->place,  &b->frame, &b->trail,   &b->trail_entry, &b->sample,
-        &b->identity,   &b->path,   &b->amount, &b->mark,   &b->marks};
+        &b->bytes,      &b->string, &b->block,  &b->metric,  &b->context,     &b->arc,
+        &b->strand,     &b->fact,   &b->entry,  &b->missing, &b->times,       &b->bin,
+        &b->activation, &b->slow,   &b->space,  &b->series,  &b->point,       &b->spread,
+        &b->total,      &b->place,  &b->frame,  &b->trail,   &b->trail_entry, &b->sample,
+        &b->identity,   &b->path,   &b->amount, &b->mark,    &b->marks};
     for (size_t i = 0; i < b->spread.count; i++)
         tt_vector_fini((struct tt_vector *)b->spread.item + i);
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)

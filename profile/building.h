@@ -67,11 +67,11 @@ struct tt_builder {
     size_t trails_summed; /* of the entries, when they were last summed up */
     size_t trails_of_all, trails_of_all_summed; /* as of_all and of_all_summed */
     struct tt_vector amount, mark, marks; /* uint64_t: of one strand, see summary.c */
-    uint32_t current;     /* strand */
-    uint32_t digest;      /* its rows; 0: as many as the profile deserves */
-    int without_edges;    /* in a digest */
-    int of_many;          /* figures that come now are of many strands together */
-    int summary;          /* no figures by strand in the end, only how they spread */
+    uint32_t current;                     /* strand */
+    uint32_t digest;   /* its rows; 0: as many as the profile deserves */
+    int without_edges; /* in a digest */
+    int of_many;       /* figures that come now are of many strands together */
+    int summary;       /* no figures by strand in the end, only how they spread */
     int failed;
     int overflown; /* some total is more than 64 bits hold */
 };

@@ -602,13 +602,23 @@ static void add_losses(struct transfer *t)
     tt_builder_fact(t->b, "lost.waits", TT_FACT_SUM, h->lost_stacks, "");
 }
 
-/* Samples were requested more often than the system's clock ticks, and were fewer. */
+/* Samples were requested more often than the system's clock ticks, or than a hundredth of a
+ * thread's time allows, and were fewer. */
 static void add_rate(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
     uint64_t samples = 0, ticks = 0;
     char text[200];
 
+    if (h->skipped > h->sample_hz) { /* a second's */
+        (void)snprintf(
+            text, sizeof text,
+            "%u Hz was asked for; samples were skipped, as long or new stacks would "
+            "have taken more than 1 %% of a thread's time",
+            h->sample_hz);
+        add_text(t, "rate", text);
+        return;
+    }
     if (!h->tick || h->wall || !is_in_ns(h) || (uint64_t)NS / h->tick >= h->sample_hz)
         return;
     for (uint32_t i = 0; i < t->p->blocks; i++)
@@ -644,6 +654,7 @@ static void add_source(struct transfer *t)
     tt_builder_fact(t->b, "stacks.truncated", TT_FACT_SUM, h->truncated, "");
     tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
     tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");
+    tt_builder_fact(t->b, "stacks.skipped", TT_FACT_SUM, h->skipped, "");
     if (*h->interpreters) {
         add_text(t, "interpreter", h->interpreters);
         tt_builder_fact(t->b, "stacks.interpreted", TT_FACT_SUM, h->interpreted, "");

@@ -462,7 +462,8 @@ struct tt_header {
     uint64_t lost_stacks;  /* of waits and wakings, that the system had no room for */
     uint64_t names_file;   /* inode of TT_PERF_MAP if it is written for us; or 0 */
     uint64_t recorder;     /* process that records this one from outside; 0: itself */
-    uint64_t reserved[9];
+    uint64_t skipped; /* samples for which a thread had no time left: see sampler.c */
+    uint64_t reserved[8];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

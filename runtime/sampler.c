@@ -80,14 +80,17 @@ static void take_sample(struct tt_thread *t)
 }
 
 /* Looks are paid for: by a hundredth of the thread's time, and something in advance for the
- * first ones, which find everything cold.  async-signal-safe */
+ * first ones, which find everything cold.  The next one has the time of those that are skipped.
+ * Async-signal-safe. */
 static void take_look(struct tt_thread *t, void *context)
 {
     enum { SHARE = 100, ADVANCE = 1000000 };
     uint64_t cpu = tt_clock_cpu(), ns = cpu - t->sampler.cpu;
 
-    if (t->sampler.spent > ADVANCE + (cpu - t->sampler.start) / SHARE)
+    if (t->sampler.spent > ADVANCE + (cpu - t->sampler.start) / SHARE) {
+        tt_bump_shared(&t->recording->header->skipped, 1);
         return;
+    }
     if (t->busy.work || !__atomic_load_n(&tt_on, __ATOMIC_RELAXED)) {
         tt_bump_shared(&t->recording->header->late, t->busy.work != 0);
         return;

@@ -90,7 +90,8 @@ static const char *last_part(const char *path)
 int tt_linked_add(struct tt_linked *l, const struct dl_phdr_info *o, int first)
 {
     const struct dynamic d = dynamic_of(o);
-    const int by_path = fits(l, last_part(o->dlpi_name)), by_name = fits(l, soname_of(&d));
+    const int by_path = fits(l, last_part(o->dlpi_name)),
+              by_name = fits(l, soname_of(&d));
 
     if (!first && !by_path && !by_name)
         return 0;

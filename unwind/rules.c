@@ -34,7 +34,7 @@ struct tt_rule_store {
     struct chunk *_Atomic *chunks; /* `staying`, or */
     struct chunk *_Atomic own;
     uint64_t covered;
-    uint32_t mask; /* buckets - 1 */
+    uint32_t mask;                                      /* buckets - 1 */
     const struct tt_function *_Atomic *_Atomic buckets; /* NULL: no function so far */
 };
 
@@ -131,8 +131,8 @@ static void *take_room(struct chunk *_Atomic *chunks, size_t size)
  * these are lost. */
 static const struct tt_function *_Atomic *buckets_of(struct tt_rule_store *s)
 {
-    const struct tt_function *_Atomic *none = NULL, *_Atomic *buckets =
-        atomic_load(&s->buckets);
+    const struct tt_function *_Atomic *none = NULL,
+                                      *_Atomic *buckets = atomic_load(&s->buckets);
 
     if (buckets || !(buckets = take_room(s->chunks, (s->mask + 1) * sizeof *buckets)))
         return buckets;
@@ -477,10 +477,9 @@ static int allocate(struct tt_rules **rules, const struct making *m)
            before = align(sizeof **rules) + align(p.entries) + align(p.bytes) +
                     align(p.debug),
            size = before + sizeof(struct tt_rule_store);
-    struct tt_rules *r = m->info->stays
-                             ? take_room(&staying, size)
-                             : mmap(NULL, size, PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct tt_rules *r = m->info->stays ? take_room(&staying, size)
+                                        : mmap(NULL, size, PROT_READ | PROT_WRITE,
+                                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (!r || r == MAP_FAILED)
         return -TT_ERR_MEMORY;

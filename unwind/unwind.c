@@ -158,6 +158,8 @@ static unsigned slot_of(uint64_t pc)
     return (unsigned)(pc * 0x9e3779b97f4a7c15u >> 55);
 }
 
+int tt_unwind_by_frames;
+
 /* To find a caller by the code takes a hundred times as long as by the frame pointer.  If both have
  * led to the same registers, this return address needs the second way alone. */
 static enum tt_guess guess(struct walk *w)
@@ -168,6 +170,8 @@ static enum tt_guess guess(struct walk *w)
     enum tt_guess result;
     uint64_t code;
 
+    if (!w->exact && tt_unwind_by_frames && tt_machine_follow_frame(w->r, w->peek))
+        return TT_GUESS_CALLER;
     if (!w->cache || w->exact ||
         !tt_peek_bytes(w->peek, pc - sizeof code, &code, sizeof code))
         return tt_machine_guess(w->r, w->peek, w->exact);

@@ -46,6 +46,9 @@ struct tt_native {
     uint64_t data;   /* the same; 0: the code is not generated */
 };
 
+/* In this process code without rules keeps a frame pointer wherever it calls, as that of V8 does. */
+extern int tt_unwind_by_frames;
+
 /* Cached rules of return addresses (a fifth of the time if stacks recur), and which of those without
  * rules are left by the frame pointer (most of it if code is compiled meanwhile).  All zero at
  * first; of one thread.  A handler that interrupts its use does not use it. */
