@@ -23,29 +23,29 @@ struct tt_complaints tt_complain_into(struct tt_complaints into)
     return before;
 }
 
-enum { TEXT = 2 * PATH_MAX + 1000 };
-
-/* By one write, as other processes may write there, too.  Names and contents of files may contain
- * control sequences of a terminal. */
+/* By one write if it is not very long, as other processes may write there, too.  Names and contents of
+ * files may contain control sequences of a terminal. */
 static void put_line(const char *text)
 {
-    static const char name[] = "tallytree: ";
-    char line[sizeof name + TEXT * TT_TEXT_PLAIN + 1]; /* mostly not touched */
-    size_t size = sizeof name - 1;
+    char line[4096] = "tallytree: ";
+    size_t size = strlen(line);
 
-    memcpy(line, name, size);
     while (*text) {
+        if (size + TT_TEXT_PLAIN + 2 > sizeof line) {
+            (void)fwrite(line, 1, size, stderr);
+            size = 0;
+        }
         text += tt_text_plain(text, line + size);
         size += strlen(line + size);
     }
-    TT_ASSERT(size + 1 < sizeof line);
     line[size++] = '\n';
+    TT_ASSERT(size <= sizeof line);
     (void)fwrite(line, 1, size, stderr);
 }
 
 void tt_complain(const char *format, ...)
 {
-    char text[TEXT];
+    char text[2 * PATH_MAX + 1000];
     va_list list;
 
     va_start(list, format);

@@ -230,10 +230,10 @@ static int check(struct tt_files_read *r, const char *path, int exactly)
     return error;
 }
 
-/* Ranks decide together while they read. */
+/* Ranks decide together while they read, and what is read once must be decided before the next. */
 int tt_reading_check(struct tt_files_read *r, const char *path)
 {
-    return check(r, path, r->ranks != NULL);
+    return check(r, path, r->ranks || r->once);
 }
 
 int tt_reading_end(struct tt_files_read *r)

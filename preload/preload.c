@@ -325,6 +325,7 @@ void tt_preload_start(void)
     if (preload.tried)
         return;
     preload.tried = 1;
+    tt_modules_linked = 1;
     tt_preload_find_syscall();
     tt_preload_find_actions();
     *(void **)&preload.exit = tt_next_function("_exit");
@@ -407,8 +408,6 @@ static __attribute__((constructor)) void construct(void)
         tt_recording->header->names_file = file;
         tt_unwind_by_frames = 1;
         say_interpreters();
-        if (!preload.sanitizer)
-            tt_preload_resume_loads();
     }
 }
 

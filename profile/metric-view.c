@@ -4,6 +4,7 @@
  * Running sums give the figures of any range of contexts.  There are also running sums
  * over dropped pushes, which are few: a binary search finds them. */
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,6 +98,18 @@ static int is_of_waits(const struct tt_profile *p)
     return tt_metric_find(p, "delay") != TT_NONE;
 }
 
+/* As many equal samples would give as narrow intervals: (sum of weights)² / sum of squares of all, by
+ * what recordings say of theirs. */
+static uint64_t independent(const struct tt_profile *p, uint64_t samples)
+{
+    const double n = (double)tt_fact_number(p, "weights.samples"),
+                 times = (double)tt_fact_number(p, "weights.times"),
+                 squares = (double)tt_fact_number(p, "weights.squares"),
+                 clumping = times > 0 ? n * squares / (times * times) : 1;
+
+    return clumping > 1 ? (uint64_t)ceil((double)samples / clumping) : samples;
+}
+
 int tt_metric_view_of_choice(struct tt_metric_view *l, const struct tt_profile *p,
                              const struct tt_metric_choice *choice,
                              const struct tt_memory *memory)
@@ -107,7 +120,7 @@ int tt_metric_view_of_choice(struct tt_metric_view *l, const struct tt_profile *
     if (choice->calls != TT_NONE && choice->calls != choice->main)
         l->calls = &p->metric[choice->calls];
     if ((l->main->flags & TT_METRIC_SAMPLED) && choice->samples != TT_NONE)
-        l->samples = tt_grand_total(p, &p->metric[choice->samples]);
+        l->samples = independent(p, tt_grand_total(p, &p->metric[choice->samples]));
     l->has_times = p->many_times && (l->main->flags & TT_METRIC_TIME) &&
                    (!is_of_waits(p) || (l->calls && tt_grand_total(p, l->calls)));
     return l->main->flags & TT_METRIC_CALLS ? find_arcs(p, &l->drop, 1) : 0;

@@ -32,7 +32,7 @@ struct tt_metric_view {
     struct tt_vector
         drop;         /* struct tt_arc_calls of those that were dropped, by where they
                               came from; empty unless `main` is calls */
-    uint64_t samples; /* of all; 0: the metric is not sampled */
+    uint64_t samples; /* of all, if they weighed the same; 0: the metric is not sampled */
     int has_times;    /* activations were timed, and `main` is time */
     struct tt_several several;
     struct tt_since *since; /* owned; NULL: the query knows of no other reading */

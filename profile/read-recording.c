@@ -610,7 +610,7 @@ static void add_rate(struct transfer *t)
     uint64_t samples = 0, ticks = 0;
     char text[200];
 
-    if (h->skipped > h->sample_hz) { /* a second's */
+    if (h->skipped > h->sample_hz && h->skipped > h->looks / 10) {
         (void)snprintf(
             text, sizeof text,
             "%u Hz was asked for; samples were skipped, as long or new stacks would "
@@ -655,6 +655,9 @@ static void add_source(struct transfer *t)
     tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
     tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");
     tt_builder_fact(t->b, "stacks.skipped", TT_FACT_SUM, h->skipped, "");
+    tt_builder_fact(t->b, "weights.samples", TT_FACT_SUM, h->looks, "");
+    tt_builder_fact(t->b, "weights.times", TT_FACT_SUM, h->look_times, "");
+    tt_builder_fact(t->b, "weights.squares", TT_FACT_SUM, h->look_squares, "");
     if (*h->interpreters) {
         add_text(t, "interpreter", h->interpreters);
         tt_builder_fact(t->b, "stacks.interpreted", TT_FACT_SUM, h->interpreted, "");

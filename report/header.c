@@ -197,6 +197,12 @@ static int put_unsampled(struct tt_text *out, const struct tt_profile *p,
     return 1;
 }
 
+/* How samples were weighed shows in each ±. */
+static int is_of_weights(const struct tt_profile *p, const struct tt_fact *f)
+{
+    return strncmp(name_of(p, f), "weights.", 8) == 0;
+}
+
 /* Prints the facts from `first` to `end` that have a name and are not empty. */
 static void put_facts(struct tt_text *out, const struct tt_profile *p, const char *name,
                       uint32_t first, uint32_t end)
@@ -208,7 +214,7 @@ static void put_facts(struct tt_text *out, const struct tt_profile *p, const cha
             continue;
         if (is_text(p, &p->fact[i]))
             has_texts = 1;
-        else if (!put_overhead(out, p, &p->fact[i]) &&
+        else if (!is_of_weights(p, &p->fact[i]) && !put_overhead(out, p, &p->fact[i]) &&
                  !put_unsampled(out, p, &p->fact[i]) && !put_range(out, p, &p->fact[i]))
             put_amount(out, p, &p->fact[i]);
     }

@@ -379,7 +379,8 @@ void tt_activation_begin(struct tt_thread *t, struct tt_frame *f, uint64_t now)
 
     TT_ASSERT(!(tt_frame_flags(f) & (TT_FRAME_TIMED | TT_FRAME_PICKED | TT_FRAME_SEAM)));
     TT_ASSERT(t->stack.timed != f);
-    TT_SHOW(t->recording->timed, 1); /* the first one comes here */
+    if (!__atomic_load_n(&t->recording->timed, __ATOMIC_RELAXED))
+        TT_SHOW(t->recording->timed, 1); /* the first one comes here */
     tt_charge_time(t, now, f - 1);
     f->entered = now;
     f->children = 0;

@@ -252,7 +252,7 @@ void tt_file_close(struct tt_file *f)
     f->fd = -1;
 }
 
-/* The file keeps what was allocated and not used, 256 KB at most: to cut it off takes a
+/* The file keeps what was allocated and not used, 32 KB, or 256 KB of a larger one: to cut it off takes a
  * millisecond, while other threads of a program that ends still run. */
 void tt_file_end(struct tt_file *f, const char *path)
 {

@@ -463,7 +463,10 @@ struct tt_header {
     uint64_t names_file;   /* inode of TT_PERF_MAP if it is written for us; or 0 */
     uint64_t recorder;     /* process that records this one from outside; 0: itself */
     uint64_t skipped; /* samples for which a thread had no time left: see sampler.c */
-    uint64_t reserved[8];
+    /* Of in-process samples of native stacks: how many, and the sums of their times, in
+     * sixteenths of the period, and of the squares of these. */
+    uint64_t looks, look_times, look_squares;
+    uint64_t reserved[5];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

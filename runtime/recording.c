@@ -65,7 +65,8 @@ static void fill_step(const struct tt_recording *r, uint32_t end)
 static int make_ready(struct tt_recording *r, uint32_t page)
 {
     struct tt_header *h = r->header;
-    uint32_t end = (page + GROW_PAGES) / GROW_PAGES * GROW_PAGES;
+    const uint32_t step = page < GROW_PAGES ? GROW_PAGES / 8 : GROW_PAGES;
+    uint32_t end = (page + step) / step * step;
 
     TT_ASSERT(pthread_mutex_trylock(&r->lock) != 0 ||
               tt_unusable); /* a handler may fork */
@@ -510,10 +511,11 @@ uint64_t tt_recording_preempted(const struct tt_recording *r)
     return now > r->preempted ? now - r->preempted : 0; /* threads that we never saw */
 }
 
-/* A thread that neither was there at the start nor timed anything need not be asked. */
+/* Until something is timed, threads that were not there at the start need not be asked. */
 static int counts(const struct tt_recording *r)
 {
-    return r->exact && (r->threads > 1 || __atomic_load_n(&r->timed, __ATOMIC_RELAXED));
+    return r->exact && (__atomic_load_n(&r->timed, __ATOMIC_RELAXED) || r->threads > 1 ||
+                        syscall(SYS_gettid) == getpid());
 }
 
 /* The thread may still be there for a moment: it is remembered, lest it be counted twice. */

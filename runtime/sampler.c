@@ -79,6 +79,16 @@ static void take_sample(struct tt_thread *t)
     tt_busy_leave(&t->busy);
 }
 
+/* Samples that have more time than others know less together than as many equal ones. */
+static void weigh(struct tt_recording *r, uint64_t ns)
+{
+    const uint64_t sixteenth = 1000000000u / 16 / r->options.hz + 1, n = ns / sixteenth;
+
+    tt_bump_shared(&r->header->looks, 1);
+    tt_bump_shared(&r->header->look_times, n);
+    tt_bump_shared(&r->header->look_squares, n * n);
+}
+
 /* Looks are paid for: by a hundredth of the thread's time, and something in advance for the
  * first ones, which find everything cold.  The next one has the time of those that are skipped.
  * Async-signal-safe. */
@@ -99,6 +109,7 @@ static void take_look(struct tt_thread *t, void *context)
         tt_bump_shared(&t->recording->header->late, 1);
         return;
     }
+    weigh(t->recording, ns);
     t->sampler.cpu = tt_clock_cpu();
     t->sampler.spent += t->sampler.cpu - cpu;
 }

@@ -40,18 +40,6 @@ struct tt_frame *tt_graft_search(const struct tt_grafting *h, uint64_t sp)
     return f;
 }
 
-/* Of code that a compiler has made, each frame needs some instructions.  A system call for each
- * takes a hundred times as long as the rest. */
-static int load_block(void *arg, uint64_t address, void *block)
-{
-    (void)arg;
-    if (address < TT_PEEK_BLOCK || address >> 47)
-        return -1;
-    if (!tt_safe_loads || !tt_safe_thread.direct)
-        return tt_peek_take(address, block, TT_PEEK_BLOCK) == TT_PEEK_BLOCK ? 0 : -1;
-    return tt_safe_copy(block, address, TT_PEEK_BLOCK / 8, tt_safe_thread.stack) ? 0 : -1;
-}
-
 static void look_at_own_stack(struct tt_grafting *h, uint64_t from)
 {
     const char *sp = (const char *)(uintptr_t)from;
@@ -60,8 +48,6 @@ static void look_at_own_stack(struct tt_grafting *h, uint64_t from)
         tt_peek_own(&h->peek, sp, h->stack_end);
     else
         tt_peek_own(&h->peek, NULL, NULL);
-    if (tt_safe_loads && tt_safe_thread.direct)
-        h->peek.fetch = load_block;
 }
 
 static void unwind(struct tt_grafting *h)

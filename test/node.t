@@ -51,7 +51,9 @@ shares()
 {
     "$tallytree" record -o shares.tt node shares.js >shares.json 2>err || { cat err; return 1; }
     "$tallytree" report flat --limit all --csv shares.tt >flat.csv
-    python3 compare.py shares.json flat.csv "$(sed -n 's/.*: \([0-9]*\) samples\{0,1\} of.*/\1/p' err)"
+    # As many as would tell the same if they weighed the same.
+    python3 compare.py shares.json flat.csv "$("$tallytree" report header --csv shares.tt |
+        awk -F, '$4 == "weights.times" { t = $6 } $4 == "weights.squares" { s = $6 } END { print t * t / s }')"
 }
 try "each function has the share that the script says" shares
 try "with its file and line" grep ",ten,\[jit\],.*/shares.js,6," flat.csv

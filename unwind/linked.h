@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linked.h - which loaded objects a program is linked with, directly or through others.
- * The loader never unloads these. */
+ * The loader never unloads these.  To be asked before the program begins: an object that dlopen
+ * loads may have a name under which the loader had no object, as one file may have several. */
 #ifndef TT_LINKED_H
 #define TT_LINKED_H
 

@@ -55,6 +55,7 @@ static struct again {
 static _Atomic uint32_t again_live;
 
 uint64_t tt_modules_latest;
+int tt_modules_linked;
 
 /* ── Holding ──────────────────────────────────────────────────────────────────────── */
 
@@ -190,11 +191,13 @@ static const char *path_of(const struct dl_phdr_info *o, int first, char *room,
     return o->dlpi_name ? o->dlpi_name : "";
 }
 
-/* What the program is linked with, this code, the C library and the loader are never
- * unloaded.  What comes after the first snapshot was loaded by dlopen. */
+/* What the program is linked with, this code, the C library and the loader are never unloaded.
+ * Before the program begins, nothing else is loaded by a name that it needs. */
 static int stays(struct tt_linked *linked, const struct dl_phdr_info *o, int first)
 {
-    return (!atomic_load(&own.current) && tt_linked_add(linked, o, first)) || first ||
+    return (tt_modules_linked && !atomic_load(&own.current) &&
+            tt_linked_add(linked, o, first)) ||
+           (first && has(o, getauxval(AT_PHDR))) ||
            has(o, (uintptr_t)tt_modules_refresh) || has(o, (uintptr_t)dl_iterate_phdr) ||
            has(o, getauxval(AT_BASE));
 }

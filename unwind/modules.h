@@ -7,8 +7,7 @@
  *
  * A snapshot never changes. tt_modules_refresh replaces the one of this process as a
  * whole.  A handler holds the snapshot that it found until it is done, and a held one is
- * not freed.  No snapshot points into the modules themselves, so that they may be
- * unloaded at any time. */
+ * not freed.  No snapshot points into modules that may be unloaded. */
 #ifndef TT_MODULES_H
 #define TT_MODULES_H
 
@@ -42,6 +41,9 @@ struct tt_modules {
 };
 
 /* ── This process ─────────────────────────────────────────────────────────────────── */
+
+/* Set where the first refresh comes before the program begins. */
+extern int tt_modules_linked;
 
 /* Updates the snapshot to the modules loaded now; cheap if nothing has changed.  To be
  * called at the start, after dlopen and dlclose, and when a sample was in no known

@@ -170,7 +170,8 @@ static enum tt_guess guess(struct walk *w)
     enum tt_guess result;
     uint64_t code;
 
-    if (!w->exact && tt_unwind_by_frames && tt_machine_follow_frame(w->r, w->peek))
+    if (!w->exact && !w->mapping && tt_unwind_by_frames &&
+        tt_machine_follow_frame(w->r, w->peek))
         return TT_GUESS_CALLER;
     if (!w->cache || w->exact ||
         !tt_peek_bytes(w->peek, pc - sizeof code, &code, sizeof code))

@@ -46,7 +46,7 @@ struct tt_native {
     uint64_t data;   /* the same; 0: the code is not generated */
 };
 
-/* In this process code without rules keeps a frame pointer wherever it calls, as that of V8 does. */
+/* In this process code in no module keeps a frame pointer wherever it calls, as that of V8 does. */
 extern int tt_unwind_by_frames;
 
 /* Cached rules of return addresses (a fifth of the time if stacks recur), and which of those without
