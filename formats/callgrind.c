@@ -72,7 +72,8 @@ static uint32_t number_of(struct reading *r, const char *text)
     if (!number)
         return 0;
     if (is_new) {
-        if (tt_vector_push(&r->text, &(size_t){r->names.text.count - length - 1}) != 0)
+        const size_t at = r->names.text.count - length - 1;
+        if (tt_vector_push(&r->text, &at) != 0)
             return 0;
         *number = (uint32_t)r->text.count;
     }
