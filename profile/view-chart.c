@@ -187,7 +187,8 @@ static void add_stretches(struct chart *v, uint64_t from, uint64_t to)
 
     while (v->next < v->stretches && v->stretch[v->next].from < to + v->shift) {
         if (v->stretch[v->next].to > from + v->shift) {
-            v->failed |= tt_vector_push(&v->reach, &(uint32_t){(uint32_t)v->next}) != 0;
+            const uint32_t at = (uint32_t)v->next;
+            v->failed |= tt_vector_push(&v->reach, &at) != 0;
             if (v->failed)
                 return;
         }
