@@ -248,9 +248,9 @@ static uint64_t gap_after(const struct tt_rules *r, uint32_t i)
 static uint64_t sum_sizes(const struct tt_rules *r, uint32_t step)
 {
     struct tt_frame_reader *reader = tt_frame_reader_take(&r->info);
-    struct tt_frame_function f;
     const uint32_t some = r->functions / step / READ + 1;
     uint64_t gaps = 0, sum = 0, read = 0, of = 0, n = 0;
+    struct tt_frame_function f;
 
     if (!reader)
         return 0;
@@ -259,10 +259,9 @@ static uint64_t sum_sizes(const struct tt_rules *r, uint32_t step)
         gaps += gap;
         if (gap && n % some)
             continue;
-        if (!tt_frame_read(reader, offset_of(r, (uint32_t)i), &f))
-            f.end = f.start;
-        *(gap ? &read : &sum) += f.end - f.start;
         of += gap;
+        if (tt_frame_read(reader, offset_of(r, (uint32_t)i), &f))
+            *(gap ? &read : &sum) += f.end - f.start;
     }
     tt_frame_reader_give(reader);
     return sum + (of ? (uint64_t)((double)gaps * ((double)read / (double)of)) : 0);
