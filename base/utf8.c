@@ -21,7 +21,7 @@ size_t tt_utf8(const char *text, uint32_t *code)
             return 0;
         c = c << 6 | (u[i] & 0x3f);
     }
-    if (!length || c < least[length] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+    if (!length || c < least[length] || c > 0x10ffff || tt_utf16_is_half(c))
         return 0;
     *code = c;
     return length;
@@ -31,6 +31,8 @@ size_t tt_utf8_put(char *to, uint32_t code)
 {
     size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 
+    if (code > 0x10ffff || tt_utf16_is_half(code))
+        return 0;
     if (size == 1) {
         to[0] = (char)code;
         return 1;

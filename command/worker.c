@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "unicode.h"
+#include "utf8.h"
 
 enum {
     MOST_SPOTS = 256,
@@ -218,7 +218,7 @@ static void clean(char *text, size_t size)
 {
     for (size_t at = 0, length; at < size; at += length) {
         uint32_t c = 0;
-        length = tt_utf8_decode((unsigned char *)text + at, size - at, &c);
+        length = tt_utf8(text + at, &c);
         if (!length || c < ' ' || (c >= 0x7f && c < 0xa0)) {
             text[at] = '?';
             length = 1;

@@ -77,18 +77,18 @@ static int put_code(struct tt_jfr *j, struct tt_vector *to, uint32_t code)
 
 static int put_utf16(struct tt_jfr *j, size_t *at, uint64_t count, struct tt_vector *to)
 {
-    uint64_t unit, high = 0;
+    uint64_t unit;
+    uint32_t high = 0, pair;
     int error = 0;
 
     for (uint64_t i = 0; !error && i < count; i++) {
         if ((error = tt_jfr_number(j, at, &unit)) != 0)
             return error;
-        if (high && unit >= 0xdc00 && unit < 0xe000)
-            error = put_code(
-                j, to, (uint32_t)(0x10000 + ((high - 0xd800) << 10 | (unit - 0xdc00))));
-        else if (unit < 0xd800 || (unit >= 0xe000 && unit < 0x10000))
-            error = put_code(j, to, (uint32_t)unit);
-        high = unit >= 0xd800 && unit < 0xdc00 ? unit : 0;
+        unit = unit < 0x10000 ? unit : 0xfffd;
+        pair = tt_utf16_pair(high, (uint32_t)unit);
+        if (pair || !tt_utf16_is_half((uint32_t)unit))
+            error = put_code(j, to, pair ? pair : (uint32_t)unit);
+        high = (uint32_t)unit;
     }
     return error;
 }

@@ -92,18 +92,16 @@ static uint32_t read_hex(struct tt_json *j)
 static uint32_t read_code(struct tt_json *j)
 {
     const uint32_t high = read_hex(j);
-    uint32_t low;
+    uint32_t code;
 
-    if (high < 0xd800 || high > 0xdfff)
+    if (!tt_utf16_is_half(high))
         return high;
     if (high > 0xdbff || peek(j) != '\\' || tt_source_want(j->s, 2) < 2 ||
         tt_source_at(j->s)[1] != 'u')
         return 0xfffd;
     j->s->at += 2;
-    low = read_hex(j);
-    return low < 0xdc00 || low > 0xdfff
-               ? 0xfffd
-               : 0x10000 + ((high - 0xd800) << 10 | (low - 0xdc00));
+    code = tt_utf16_pair(high, read_hex(j));
+    return code ? code : 0xfffd;
 }
 
 static void read_escape(struct tt_json *j)

@@ -42,21 +42,16 @@ static int put(struct tt_vector *to, uint32_t code)
 
 int tt_nettrace_text(struct tt_nettrace_payload *p, struct tt_vector *to)
 {
-    enum { HIGH = 0xd800, LOW = 0xdc00, AFTER = 0xe000, BAD = 0xfffd };
     int error = 0;
 
     while (!error && p->end - p->at >= 2) {
-        uint32_t code = (uint32_t)tt_nettrace_number(p, 2);
+        uint32_t code = (uint32_t)tt_nettrace_number(p, 2), pair = 0;
         if (!code)
             return 0;
-        if (code >= HIGH && code < LOW && p->end - p->at >= 2) {
-            uint32_t low = (uint32_t)tt_number_at(p->at, 2);
-            if (low >= LOW && low < AFTER) {
-                code = 0x10000 + ((code - HIGH) << 10 | (low - LOW));
-                p->at += 2;
-            }
-        }
-        error = put(to, code >= HIGH && code < AFTER ? BAD : code);
+        if (p->end - p->at >= 2)
+            pair = tt_utf16_pair(code, (uint32_t)tt_number_at(p->at, 2));
+        p->at += pair ? 2 : 0;
+        error = put(to, pair ? pair : tt_utf16_is_half(code) ? 0xfffd : code);
     }
     p->at = error ? p->at : p->end;
     return error;

@@ -220,16 +220,15 @@ static uint32_t unit(const struct unpack *u, size_t at)
 /* Returns the next character; an unpaired surrogate becomes U+FFFD. */
 static uint32_t take_character(struct unpack *u)
 {
-    uint32_t c = unit(u, u->at), low;
+    const uint32_t first = unit(u, u->at);
+    uint32_t pair;
 
     u->at += 2;
-    if (c < 0xd800 || c > 0xdfff)
-        return c;
-    low = c < 0xdc00 && u->have - u->at >= 2 ? unit(u, u->at) : 0;
-    if (low < 0xdc00 || low > 0xdfff)
-        return 0xfffd;
-    u->at += 2;
-    return 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
+    if (!tt_utf16_is_half(first))
+        return first;
+    pair = u->have - u->at >= 2 ? tt_utf16_pair(first, unit(u, u->at)) : 0;
+    u->at += pair ? 2 : 0;
+    return pair ? pair : 0xfffd;
 }
 
 static int64_t read_utf16(struct unpack *u, char *to, size_t size)

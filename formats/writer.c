@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "utf8.h"
+#include "json-text.h"
 
 void tt_writer_init(struct tt_writer *w, int (*put)(void *, const void *, size_t),
                     void *arg)
@@ -70,36 +70,16 @@ void tt_putf(struct tt_writer *w, const char *format, ...)
 
 /* ── JSON ─────────────────────────────────────────────────────────────────────────── */
 
-static void put_escaped(struct tt_writer *w, unsigned char c)
-{
-    static const char letters[] = "\b\t\n\f\r\"\\";
-    const char *known = strchr(letters, c);
-
-    if (known && c)
-        tt_put_bytes(w, (const char[]){'\\', "btnfr\"\\"[known - letters]}, 2);
-    else
-        tt_putf(w, "\\u%04x", c);
-}
-
 void tt_put_json(struct tt_writer *w, const char *text)
 {
-    const unsigned char *c = (const unsigned char *)text, *from = c;
+    char escape[TT_JSON_ESCAPE];
+    size_t taken;
 
     tt_put_char(w, '"');
-    while (*c) {
-        uint32_t code;
-        size_t size = *c < 0x80 ? 1 : tt_utf8((const char *)c, &code);
-        if (size && *c >= 0x20 && *c != '"' && *c != '\\' && *c != 0x7f) {
-            c += size;
-            continue;
-        }
-        tt_put_bytes(w, from, (size_t)(c - from));
-        if (size)
-            put_escaped(w, *c);
-        else
-            tt_put(w, "\xef\xbf\xbd");
-        from = ++c;
-    }
-    tt_put_bytes(w, from, (size_t)(c - from));
+    do {
+        tt_put_bytes(w, text, tt_json_text(text, escape, &taken));
+        tt_put(w, escape);
+        text += taken;
+    } while (*text);
     tt_put_char(w, '"');
 }

@@ -79,7 +79,7 @@ static uint32_t character(const char *bytes, uint32_t kind, uint32_t i)
 /* Shows characters that cannot be in a name as '?'. */
 static uint32_t printable(uint32_t c)
 {
-    return c < ' ' || c == 0x7f || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? '?' : c;
+    return c < ' ' || c == 0x7f || c > 0x10ffff || tt_utf16_is_half(c) ? '?' : c;
 }
 
 /* A str whose characters follow its head, as all names do. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "json-text.h"
 #include "table-json.h"
 #include "table-print.h"
 
@@ -11,20 +12,17 @@ static const char *const type_names[] = {"text", "amount", "change", "real", "sh
 
 /* ── Values ───────────────────────────────────────────────────────────────────────── */
 
-/* Bytes that are not UTF-8 become the replacement character. */
 void tt_text_json_string(struct tt_text *out, const char *s)
 {
+    char escape[TT_JSON_ESCAPE];
+    size_t taken;
+
     tt_text_put(out, "\"");
-    while (*s) {
-        struct tt_character c = tt_text_character(s);
-        if (*s == '"' || *s == '\\')
-            tt_text_printf(out, "\\%c", *s);
-        else if (c.code < 0x20 || c.code == 0x7f || c.code == 0xfffd)
-            tt_text_printf(out, "\\u%04x", (unsigned)c.code);
-        else
-            tt_text_bytes(out, s, c.bytes);
-        s += c.bytes;
-    }
+    do {
+        tt_text_bytes(out, s, tt_json_text(s, escape, &taken));
+        tt_text_put(out, escape);
+        s += taken;
+    } while (*s);
     tt_text_put(out, "\"");
 }
 

@@ -11,7 +11,7 @@
 
 #include "demangle.h"
 #include "hex.h"
-#include "unicode.h"
+#include "utf8.h"
 
 struct name {
     char *text;
@@ -34,7 +34,7 @@ static void put(struct name *n, const char *text) { put_bytes(n, text, strlen(te
 static void put_character(struct name *n, uint32_t c)
 {
     char bytes[4];
-    size_t count = tt_utf8_encode(c, bytes);
+    size_t count = tt_utf8_put(bytes, c);
 
     if (count)
         put_bytes(n, bytes, count);

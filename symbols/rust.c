@@ -15,7 +15,8 @@
 #include "demangle.h"
 #include "hex.h"
 #include "rust-legacy.h"
-#include "unicode.h"
+#include "punycode.h"
+#include "utf8.h"
 
 enum { DEEPEST = 200, MOST_STEPS = 1 << 16 };
 
@@ -56,7 +57,7 @@ static void put_number(struct reading *r, uint64_t number)
 static void put_character(struct reading *r, uint32_t c)
 {
     char bytes[4];
-    size_t count = tt_utf8_encode(c, bytes);
+    size_t count = tt_utf8_put(bytes, c);
 
     if (count)
         put_bytes(r, bytes, count);
@@ -629,7 +630,7 @@ static void read_character(struct reading *r)
     char bytes[4];
 
     if (value_of(read_digits(r), &value) != 0 || value > UINT32_MAX ||
-        !tt_utf8_encode((uint32_t)value, bytes)) {
+        !tt_utf8_put(bytes, (uint32_t)value)) {
         r->failed = 1;
         return;
     }
@@ -641,7 +642,7 @@ static void read_character(struct reading *r)
 static void read_string(struct reading *r)
 {
     struct digits d = read_digits(r);
-    unsigned char bytes[4];
+    char bytes[5];
 
     if (d.length % 2)
         r->failed = 1;
@@ -650,9 +651,10 @@ static void read_string(struct reading *r)
         size_t count = 0, length;
         uint32_t c;
         for (; count < 4 && i + 2 * count < d.length; count++)
-            bytes[count] = (unsigned char)(tt_hex_small(d.text[i + 2 * count]) * 16 +
+            bytes[count] = (char)(tt_hex_small(d.text[i + 2 * count]) * 16 +
                                            tt_hex_small(d.text[i + 2 * count + 1]));
-        length = tt_utf8_decode(bytes, count, &c);
+        bytes[count] = '\0';
+        length = tt_utf8(bytes, &c);
         if (!length)
             r->failed = 1;
         else

@@ -7,7 +7,7 @@
 #include "rust.h"
 #include "source-paths.h"
 #include "tap.h"
-#include "unicode.h"
+#include "punycode.h"
 
 static void is_called(const char *symbol, const char *name)
 {

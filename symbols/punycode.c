@@ -1,50 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* unicode.c - characters in UTF-8 and punycode, of names that need not be right. */
-#include "unicode.h"
+/* punycode.c - decodes punycode (RFC 3492). */
+#include "punycode.h"
 
 #include <string.h>
-
-size_t tt_utf8_encode(uint32_t c, char bytes[4])
-{
-    if (c < 0x80) {
-        bytes[0] = (char)c;
-        return 1;
-    }
-    if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000))
-        return 0;
-    if (c < 0x800) {
-        bytes[0] = (char)(0xc0 | c >> 6);
-        bytes[1] = (char)(0x80 | (c & 0x3f));
-        return 2;
-    }
-    if (c < 0x10000) {
-        bytes[0] = (char)(0xe0 | c >> 12);
-        bytes[1] = (char)(0x80 | (c >> 6 & 0x3f));
-        bytes[2] = (char)(0x80 | (c & 0x3f));
-        return 3;
-    }
-    bytes[0] = (char)(0xf0 | c >> 18);
-    bytes[1] = (char)(0x80 | (c >> 12 & 0x3f));
-    bytes[2] = (char)(0x80 | (c >> 6 & 0x3f));
-    bytes[3] = (char)(0x80 | (c & 0x3f));
-    return 4;
-}
-
-size_t tt_utf8_decode(const unsigned char *bytes, size_t count, uint32_t *c)
-{
-    size_t length = *bytes < 0x80 ? 1 : *bytes < 0xe0 ? 2 : *bytes < 0xf0 ? 3 : 4;
-    char again[4];
-
-    if (length > count || (*bytes >= 0x80 && *bytes < 0xc2) || *bytes >= 0xf5)
-        return 0;
-    *c = length == 1 ? *bytes : *bytes & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((bytes[i] & 0xc0) != 0x80)
-            return 0;
-        *c = *c << 6 | (bytes[i] & 0x3f);
-    }
-    return tt_utf8_encode(*c, again) == length ? length : 0;
-}
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
 static int is_small(char c) { return c >= 'a' && c <= 'z'; }
