@@ -117,7 +117,7 @@ struct tt_heap_site *tt_heap_look(struct tt_thread_heap *h, uint32_t type,
         if (number)
             return tt_site_at(number);
     }
-    tt_safe_thread.direct = tt_graft_way_to_read();
+    tt_safe_thread.direct = h->hanging.script.way;
     tt_call_on_stack(h->stack + sizeof h->stack, place, &p);
     tt_safe_thread.direct = 0;
     return p.site;

@@ -203,8 +203,7 @@ struct tt_lock_place *tt_lock_place(struct tt_lock_thread *h, const struct tt_ca
         p.place = tt_keys_find(&h->keys, p.key);
     }
     if (!p.place) {
-        if (p.functions || tt_interpreters_generated())
-            tt_safe_thread.direct = tt_graft_way_to_read();
+        tt_safe_thread.direct = h->hanging.script.way;
         tt_call_on_stack(h->stack + sizeof h->stack, place, &p);
         tt_safe_thread.direct = 0;
         if (p.place && p.key)

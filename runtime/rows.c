@@ -68,10 +68,7 @@ static uint32_t way_of(uint32_t to, uint32_t kind) { return to | kind << 8; }
 static struct tt_space_slot *find_space_slot(const struct tt_space_index *x,
                                              uint32_t context, uint32_t key, uint32_t way)
 {
-    uint64_t h = ((uint64_t)context << 32 | key) * 0x9e3779b97f4a7c15u;
-    uint32_t i = (uint32_t)((h ^ way * 0x85ebca6bu) >> 16);
-
-    for (;; i++) {
+    for (uint32_t i = tt_space_home(context, key, way);; i++) {
         struct tt_space_slot *s = &x->slot[i & (x->size - 1)];
         if (!s->row || (s->context == context && s->key == key && s->way == way))
             return s;

@@ -11,6 +11,15 @@ uint32_t tt_space_known(struct tt_tree *, uint32_t context, uint32_t key, uint32
 void tt_space_know(struct tt_tree *, uint32_t context, uint32_t key, uint32_t way,
                    uint32_t what);
 
+/* Where the index begins to look.  Contexts are many, keys and ways few. */
+static inline uint32_t tt_space_home(uint32_t context, uint32_t key, uint32_t way)
+{
+    uint64_t h = (((uint64_t)context << 32 | way) ^ (uint64_t)key << 16) *
+                 0x9e3779b97f4a7c15u;
+
+    return (uint32_t)((h ^ h >> 32) * 0xd6e8feb86659fd93u >> 32);
+}
+
 /* The process's record, made at its first use; NULL without room. */
 struct tt_space_record *tt_space_record_make(struct tt_recording *);
 static inline struct tt_space_record *tt_space_record(struct tt_recording *r)

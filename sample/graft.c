@@ -349,7 +349,7 @@ static int unwind_stack(struct tt_grafting *h, int is_own)
 }
 
 /* The program may call with SIGSEGV blocked, when a load that faults kills it. */
-int tt_graft_way_to_read(void)
+static int way_to_read(void)
 {
     const uint64_t fault = (uint64_t)1 << (SIGSEGV - 1);
     uint64_t mask = fault;
@@ -368,7 +368,8 @@ uint64_t tt_graft_functions(struct tt_grafting *h, uint64_t sp)
 
     look_at_own_stack(h, sp);
     h->script.stack.is_own = 1;
-    tt_safe_thread = (struct tt_safe_thread){.direct = tt_graft_way_to_read()};
+    h->script.way = way_to_read(); /* a system call: once for each event */
+    tt_safe_thread = (struct tt_safe_thread){.direct = h->script.way};
     walk_interpreters(h, 0);
     tt_safe_thread.direct = 0;
     for (uint32_t i = 0; i < s->count; i++) {

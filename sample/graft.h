@@ -35,6 +35,7 @@ struct tt_grafting { /* a thread's own, mapped; pages exist once used */
         struct tt_merged merged[TT_STEPS_MAX];
         uint32_t count; /* of merged frames; 0: the stack is all native */
         int unplaced;   /* some were not found, or have no loop */
+        int way;        /* to read their memory, since the last tt_graft_functions */
     } script;
     const char *wait; /* what the thread waits for, as innermost step; NULL: none */
 };
@@ -74,9 +75,6 @@ void tt_graft_release(struct tt_grafting *);
 /* In a call, not in a handler: a key of the interpreted functions below the caller with
  * this stack pointer, whose native stacks are the same.  0: none. */
 uint64_t tt_graft_functions(struct tt_grafting *, uint64_t sp);
-
-/* In a call: how to read an interpreter's memory, for tt_safe_thread.direct. */
-int tt_graft_way_to_read(void);
 
 /* From outside: merges the stack, `kernels` frames of which are the kernel's, with the
  * functions that the interpreter runs for the thread with this state. */

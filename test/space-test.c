@@ -10,6 +10,7 @@
 #include "figures.h"
 #include "objects.h"
 #include "recorded.h"
+#include "rows.h"
 #include "tallytree.h"
 #include "tap.h"
 
@@ -246,6 +247,32 @@ TEST(ages_are_powers_of_two)
     CHECK_INT(tt_age(7), TT_AGE(3));
     CHECK_INT(tt_age(8), TT_AGE(4));
     CHECK_INT(tt_age(UINT64_MAX), TT_AGE(63));
+}
+
+/* As cells of contexts are: one after the other, or with rows and other data between them. */
+static uint32_t homes(uint32_t contexts, uint32_t apart, uint32_t mask)
+{
+    static char seen[1 << 16];
+    uint32_t n = 0;
+
+    memset(seen, 0, sizeof seen);
+    for (uint32_t i = 0; i < contexts; i++) {
+        char *s = &seen[tt_space_home(1000 + i * apart, 0xff01, 0xff) & mask];
+        n += !*s;
+        *s = 1;
+    }
+    return n;
+}
+
+TEST(rows_of_many_contexts_begin_at_different_places_of_the_index)
+{
+    enum { CONTEXTS = 10000, MASK = (1 << 15) - 1, RANDOM = 8600 }; /* n (1 - e^-x) / x */
+
+    uint32_t crowded = 0;
+
+    for (uint32_t apart = 1; apart < 200; apart++)
+        crowded += homes(CONTEXTS, apart, MASK) < RANDOM * 9 / 10;
+    CHECK_INT(crowded, 0);
 }
 
 TEST(a_type_is_no_block)
