@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "building.h"
+#include "sorted.h"
 #include "sum.h"
 
-enum { DIGIT_BITS = 16, DIGIT_VALUES = 1 << DIGIT_BITS, DIGITS = 8 };
+/* FEW: less than a pass over all values of a digit costs. */
+enum { DIGIT_BITS = 16, DIGIT_VALUES = 1 << DIGIT_BITS, DIGITS = 8, FEW = 4096 };
 
 /* From the least significant: metric, then the row's four digits, then the strand. */
 static uint32_t digit(const struct tt_entry *e, int i)
@@ -31,6 +33,11 @@ static int is_before(const struct tt_entry *x, const struct tt_entry *y)
     if (x->row != y->row)
         return x->row < y->row;
     return x->metric < y->metric;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return is_before(a, b) ? -1 : is_before(b, a);
 }
 
 /* Returns how many at the front are in order. */
@@ -64,7 +71,7 @@ static int pass(const struct tt_entry *e, struct tt_entry *to, size_t count, int
     return 1;
 }
 
-static int sort(struct tt_vector *v, size_t first)
+static int sort_digits(struct tt_vector *v, size_t first)
 {
     const size_t count = v->count - first, bytes = count * sizeof(struct tt_entry);
     struct tt_entry *const begin = (struct tt_entry *)v->item + first;
@@ -85,6 +92,15 @@ static int sort(struct tt_vector *v, size_t first)
     tt_memory_put(v->memory, start);
     tt_memory_put(v->memory, to);
     return to && start ? 0 : -TT_ERR_MEMORY;
+}
+
+static int sort(struct tt_vector *v, size_t first)
+{
+    if (v->count - first >= FEW)
+        return sort_digits(v, first);
+    tt_sort((struct tt_entry *)v->item + first, v->count - first, sizeof(struct tt_entry),
+            compare);
+    return 0;
 }
 
 /* Merges what is in order before `second` with what is in order from there on, from the end: only
