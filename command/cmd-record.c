@@ -550,15 +550,17 @@ static int set_times(const struct record *r)
     return set("TALLYTREE_WHEN", r->delay > 0 || r->duration > 0 ? when : NULL);
 }
 
-/* Measures how fast the counter runs, and the cost of exact times, once for all
- * processes. */
-static int set_clock(void)
+/* Measures how fast the counter runs, and the cost of exact times if they are wanted, once for
+ * all processes. */
+static int set_clock(const struct record *r)
 {
     struct tt_header h = {.clock = TT_CLOCK_CYCLES};
+    struct tt_options o;
     char known[128];
 
     tt_clock_choose(&h);
-    tt_calibrate(&h);
+    if (tt_options_read(&o, r->words, NULL) == 0 && tt_options_are_exact(&o))
+        tt_calibrate(&h);
     (void)snprintf(known, sizeof known, "%llu %llu %llu %llu %llu",
                    (unsigned long long)h.ticks_per_second,
                    (unsigned long long)h.inside.low, (unsigned long long)h.inside.high,
@@ -594,7 +596,7 @@ static int prepare(void *arg)
 {
     const struct record *r = arg;
 
-    if (set_times(r) == 0 && set_clock() == 0 && set_sanitizer() == 0 &&
+    if (set_times(r) == 0 && set_clock(r) == 0 && set_sanitizer() == 0 &&
         set_allocator(r) == 0 && set("TALLYTREE", r->words) == 0 &&
         set("TALLYTREE_FUNCTIONS", r->switches ? "1" : NULL) == 0 &&
         set("TALLYTREE_HEAP", r->heap) == 0 &&

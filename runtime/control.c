@@ -313,14 +313,6 @@ static void after_fork_in_child(void)
 
 /* ── Start and stop ───────────────────────────────────────────────────────────────── */
 
-static int is_measured(const struct tt_options *o)
-{
-    for (int i = 0; i < TT_KINDS; i++)
-        if (o->mode[i] == TT_MODE_EXACT && o->clock != TT_CLOCK_CALLER)
-            return 1;
-    return 0;
-}
-
 /* Threads that end, forks and signals come back to this code: a library that it is part of
  * must stay.  Nothing of the kind exists in a static program. */
 extern __typeof__(dladdr) dladdr __attribute__((weak));
@@ -369,7 +361,7 @@ static int begin(const struct tt_options *o)
     }
     r->epoch = ++epochs;
     tt_clock_choose(r->header);
-    r->exact = is_measured(o);
+    r->exact = tt_options_are_exact(o);
     if (r->exact) {
         tt_calibrate(r->header);
         r->preempted = tt_clock_preempted(NULL, &r->threads);

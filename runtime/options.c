@@ -423,6 +423,14 @@ static void set_defaults(struct tt_options *o)
     o->profile.manner = CALLS_BIT | TIME_BIT | SPACE_BIT;
 }
 
+int tt_options_are_exact(const struct tt_options *o)
+{
+    for (int i = 0; i < TT_KINDS; i++)
+        if (o->mode[i] == TT_MODE_EXACT && o->clock != TT_CLOCK_CALLER)
+            return 1;
+    return 0;
+}
+
 int tt_options_read(struct tt_options *o, const char *words, size_t *at)
 {
     char word[TT_PATH_SIZE + 16];

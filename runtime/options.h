@@ -53,6 +53,9 @@ enum tt_space_bits {
 /* MLWorks' flags but -profile are an error without it. */
 int tt_options_complete(const struct tt_options *);
 
+/* Is a kind to be timed at each call, by a clock of ours? */
+int tt_options_are_exact(const struct tt_options *);
+
 /* Fills in the defaults, then reads `words`.  On failure sets *at to the error's offset
  * in words (may be NULL). */
 int tt_options_read(struct tt_options *, const char *words, size_t *at);
