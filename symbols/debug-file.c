@@ -17,26 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "demangle.h"
 #include "image.h"
 #include "inlined.h"
-#include "plt.h"
-#include "sorted.h"
-#include "spans.h"
+#include "symbol-table.h"
 #include "tallytree.h"
 
-enum { MOST_SPOTS = 256, MOST_SYMBOLS = 1 << 26 };
-
-struct symbol {
-    const char *symbol; /* borrowed */
-    uint64_t low, high;
-    unsigned char rank;        /* of several at one address the highest is taken */
-    unsigned char is_sized;    /* or its end is only a guess */
-    unsigned char is_local;    /* there may be others of this name */
-    unsigned char is_namesake; /* there are */
-    unsigned char is_stub;
-    char *name; /* owned; NULL: not made yet */
-};
+enum { MOST_SPOTS = 256 };
 
 struct tt_debug_file {
     Dwfl_Callbacks callbacks;
@@ -44,11 +30,9 @@ struct tt_debug_file {
     Dwfl *dwfl;
     Dwfl_Module *module;
     struct tt_inlined *inlined; /* NULL: no DWARF */
-    struct symbol *symbol;
-    size_t symbols, room;
-    struct tt_spans spans;      /* of symbols */
-    struct tt_spans code;       /* sections with code */
+    struct tt_symbol_table table;
     int fd;                     /* the file's, for */
+    struct tt_image image;      /* and, with it */
     struct tt_rules *rules;     /* made at the first address that has no name */
     int has_looked, stays_here; /* files apart are not looked for */
     struct tt_spot spot[MOST_SPOTS];
@@ -87,249 +71,15 @@ int tt_build_id_of(int fd, char id[TT_BUILD_ID_SIZE])
     return 0;
 }
 
-/* ── The symbol table ─────────────────────────────────────────────────────────────── */
-
-static struct symbol *add_symbol(struct tt_debug_file *m)
-{
-    struct symbol *more = m->symbols == MOST_SYMBOLS
-                              ? NULL
-                              : tt_array_grow(m->symbol, m->symbols, &m->room,
-                                              sizeof *more);
-
-    if (!more)
-        return NULL;
-    m->symbol = more;
-    m->symbol[m->symbols] = (struct symbol){0};
-    return &m->symbol[m->symbols++];
-}
-
-/* Chooses among aliases: names that programs call are better than names internal to
- * libraries, and global ones are better; weak ones are as good as others. */
-static unsigned char rank_of(const char *name, const GElf_Sym *s)
-{
-    int type = GELF_ST_TYPE(s->st_info), underscores = (int)strspn(name, "_");
-    int is_mangled = name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
-
-    return (unsigned char)((type == STT_FUNC || type == STT_GNU_IFUNC ? 16 : 0) +
-                           (GELF_ST_BIND(s->st_info) != STB_LOCAL ? 8 : 0) +
-                           (is_mangled || underscores == 0 ? 4
-                            : underscores == 1             ? 2
-                                                           : 0));
-}
-
-/* Code, or data that a lock may be in. */
-static int is_wanted(const struct tt_debug_file *m, const char *name, const GElf_Sym *s,
-                     uint64_t address)
-{
-    int type = GELF_ST_TYPE(s->st_info);
-
-    if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE &&
-        type != STT_OBJECT)
-        return 0;
-    if (!name || !*name || *name == '$' || strncmp(name, ".L", 2) == 0)
-        return 0;
-    if (type == STT_OBJECT)
-        return s->st_size != 0 && !tt_spans_find(&m->code, address);
-    if (!m->code.count) /* no sections are left */
-        return type != STT_NOTYPE;
-    return tt_spans_find(&m->code, address) != NULL;
-}
-
-static int add_symbols(struct tt_debug_file *m)
-{
-    int count = dwfl_module_getsymtab(m->module);
-
-    for (int i = 1; i < count; i++) {
-        GElf_Sym s;
-        GElf_Addr address;
-        GElf_Word section;
-        const char *name = dwfl_module_getsym_info(m->module, i, &s, &address, &section,
-                                                   NULL, NULL);
-        struct symbol *added;
-        if (!name || section == SHN_UNDEF || section == SHN_ABS ||
-            section == (GElf_Word)-1 || !is_wanted(m, name, &s, address))
-            continue;
-        added = add_symbol(m);
-        if (!added)
-            return -1;
-        *added = (struct symbol){
-            .symbol = name,
-            .low = address,
-            .high = address + s.st_size < address ? UINT64_MAX : address + s.st_size,
-            .rank = rank_of(name, &s),
-            .is_sized = s.st_size != 0,
-            .is_local = GELF_ST_BIND(s.st_info) == STB_LOCAL};
-    }
-    return 0;
-}
-
-static int add_code(struct tt_debug_file *m)
-{
-    GElf_Addr bias;
-    Elf *elf = dwfl_module_getelf(m->module, &bias);
-    Elf_Scn *section = NULL;
-    GElf_Shdr h;
-
-    while (elf && (section = elf_nextscn(elf, section)))
-        if (gelf_getshdr(section, &h) && (h.sh_flags & SHF_ALLOC) &&
-            (h.sh_flags & SHF_EXECINSTR) && h.sh_addr + h.sh_size >= h.sh_addr &&
-            tt_spans_add(&m->code, h.sh_addr + bias, h.sh_addr + bias + h.sh_size, 0) !=
-                0)
-            return -1;
-    tt_spans_sort(&m->code);
-    return 0;
-}
-
-/* Stubs of functions in the module itself are named after these. */
-static const char *symbol_at(const struct tt_debug_file *m, uint64_t address)
-{
-    const struct symbol *best = NULL;
-
-    for (size_t i = 0; i < m->symbols; i++) {
-        const struct symbol *s = &m->symbol[i];
-        if (s->low == address && !s->is_stub && (!best || s->rank > best->rank))
-            best = s;
-    }
-    return best ? best->symbol : NULL;
-}
-
-static int add_stub(void *arg, uint64_t low, uint64_t high, const char *symbol,
-                    uint64_t to)
-{
-    struct tt_debug_file *m = arg;
-    const char *name = *symbol ? symbol : symbol_at(m, to);
-    struct symbol *s = name ? add_symbol(m) : NULL;
-
-    if (s)
-        *s = (struct symbol){
-            .symbol = name, .low = low, .high = high, .is_sized = 1, .is_stub = 1};
-    return name && !s ? -1 : 0;
-}
-
-static int add_stubs(struct tt_debug_file *m)
-{
-    GElf_Addr bias;
-    Elf *elf = dwfl_module_getelf(m->module, &bias);
-
-    return elf && bias == 0 ? tt_plt_each(elf, add_stub, m) : 0;
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const struct symbol *x = a, *y = b;
-
-    return TT_ORDER(x->low, y->low) ?: TT_ORDER(y->is_sized, x->is_sized)
-           ?: TT_ORDER(y->rank, x->rank) ?: TT_ORDER(strlen(y->symbol), strlen(x->symbol))
-           ?: strcmp(x->symbol, y->symbol);
-}
-
-/* Keeps one symbol for each address, the best; as long as the longest there. */
-static void drop_aliases(struct tt_debug_file *m)
-{
-    size_t kept = 0;
-
-    tt_sort(m->symbol, m->symbols, sizeof *m->symbol, by_address);
-    for (size_t i = 0; i < m->symbols; i++) {
-        struct symbol *s = kept ? &m->symbol[kept - 1] : NULL;
-        if (s && s->low == m->symbol[i].low) {
-            if (m->symbol[i].high > s->high)
-                s->high = m->symbol[i].high;
-        } else {
-            m->symbol[kept++] = m->symbol[i];
-        }
-    }
-    m->symbols = kept;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct symbol *x = *(struct symbol *const *)a, *y = *(struct symbol *const *)b;
-
-    return strcmp(x->symbol, y->symbol);
-}
-
-/* Static functions may share a name. */
-static int find_namesakes(struct tt_debug_file *m)
-{
-    struct symbol **local = calloc(m->symbols + 1, sizeof(struct symbol *));
-    size_t count = 0;
-
-    if (!local)
-        return -1;
-    for (size_t i = 0; i < m->symbols; i++)
-        if (m->symbol[i].is_local)
-            local[count++] = &m->symbol[i];
-    tt_sort(local, count, sizeof *local, by_name);
-    for (size_t i = 1; i < count; i++)
-        if (strcmp(local[i - 1]->symbol, local[i]->symbol) == 0)
-            local[i - 1]->is_namesake = local[i]->is_namesake = 1;
-    free(local);
-    return 0;
-}
-
-/* A symbol without a size reaches to the next one, or to the end of its section; one
- * inside another, as a label in a function of assembler, is ignored. */
-static int add_spans(struct tt_debug_file *m)
-{
-    uint64_t sized_to = 0;
-
-    for (size_t i = 0; i < m->symbols; i++) {
-        struct symbol *s = &m->symbol[i];
-        const struct tt_span *section = tt_spans_find(&m->code, s->low);
-        if (!s->is_sized) {
-            if (s->low < sized_to)
-                continue;
-            s->high = section ? section->high : UINT64_MAX;
-            if (i + 1 < m->symbols && m->symbol[i + 1].low < s->high)
-                s->high = m->symbol[i + 1].low;
-        }
-        if (s->is_sized && s->high > sized_to)
-            sized_to = s->high;
-        if (tt_spans_add(&m->spans, s->low, s->high, (uint32_t)i) != 0)
-            return -1;
-    }
-    tt_spans_sort(&m->spans);
-    return 0;
-}
-
-static int read_symbols(struct tt_debug_file *m)
-{
-    if (add_code(m) != 0 || add_symbols(m) != 0 || add_stubs(m) != 0)
-        return -1;
-    drop_aliases(m);
-    return find_namesakes(m) != 0 ? -1 : add_spans(m);
-}
-
 /* ── Questions ────────────────────────────────────────────────────────────────────── */
-
-static struct symbol *find_symbol(struct tt_debug_file *m, uint64_t address)
-{
-    const struct tt_span *s = tt_spans_find(&m->spans, address);
-
-    return s ? &m->symbol[s->item] : NULL;
-}
-
-static const char *name_of(struct symbol *s)
-{
-    char *stub;
-
-    if (s->name)
-        return s->name;
-    s->name = tt_demangle(s->symbol);
-    if (s->name && s->is_stub && asprintf(&stub, "%s@plt", s->name) >= 0) {
-        free(s->name);
-        s->name = stub;
-    }
-    return s->name;
-}
 
 /* By the symbol table; uses the line of the function's start. */
 static size_t find_by_symbol(struct tt_debug_file *m, uint64_t address)
 {
-    struct symbol *s = find_symbol(m, address);
+    struct tt_symbol *s = tt_symbol_table_find(&m->table, address);
     struct tt_spot *f = &m->spot[0], start = {.at_file = ""};
 
-    if (!s || !name_of(s))
+    if (!s || !tt_symbol_name(s))
         return 0;
     if (m->inlined)
         (void)tt_inlined_line(m->inlined, s->low, &start);
@@ -337,21 +87,20 @@ static size_t find_by_symbol(struct tt_debug_file *m, uint64_t address)
     f->file = start.at_file;
     f->line = start.at_line;
     f->column = 0;
-    f->start = s->is_namesake && !*f->file ? s->low : 0;
+    f->start = !*f->file && tt_symbol_has_namesake(&m->table, s) ? s->low : 0;
     return 1;
 }
 
 /* Stripped code has its rules for unwinding still, a set of them for each function. */
 static uint64_t find_start(struct tt_debug_file *m, uint64_t address)
 {
-    struct tt_image image = {.fd = -1};
     struct tt_frame_info info;
     const struct tt_function *f = NULL;
 
-    if (!m->has_looked && tt_image_of_file(&image, m->fd) == 0) {
-        if (tt_image_frame_info(&image, &info) == 0)
+    if (!m->has_looked && tt_image_of_file(&m->image, m->fd) == 0) {
+        tt_image_map(&m->image);
+        if (tt_image_frame_info(&m->image, &info) == 0)
             (void)tt_rules_new(&m->rules, &info);
-        tt_image_fini(&image);
     }
     m->has_looked = 1;
     if (m->rules && address >= m->rules->base)
@@ -450,7 +199,7 @@ static void read_code(struct tt_debug_file *m, struct tt_code *code, uint64_t en
  * next one begins. */
 void tt_debug_file_code(struct tt_debug_file *m, uint64_t address, struct tt_code *code)
 {
-    const struct symbol *s = find_symbol(m, address);
+    const struct tt_symbol *s = tt_symbol_table_whole(&m->table, address);
     const struct tt_function *f = NULL;
     uint64_t end = 0;
 
@@ -612,7 +361,7 @@ struct tt_debug_file *tt_debug_file_open(int fd, const char *path, const char *d
             close(fd);
         goto fail_begin;
     }
-    if (read_symbols(m) != 0)
+    if (tt_symbol_table_init(&m->table, m->module) != 0)
         goto fail_begin;
     if (brief && has_file_apart(m))
         return m;
@@ -630,13 +379,10 @@ void tt_debug_file_close(struct tt_debug_file *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; i < m->symbols; i++)
-        free(m->symbol[i].name);
-    free(m->symbol);
-    tt_spans_fini(&m->spans);
-    tt_spans_fini(&m->code);
+    tt_symbol_table_fini(&m->table);
     tt_inlined_free(m->inlined);
     tt_rules_free(m->rules);
+    tt_image_fini(&m->image);
     if (m->fd >= 0)
         close(m->fd);
     dwfl_end(m->dwfl);

@@ -7,6 +7,8 @@
 #include "image.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "byte-reader.h"
@@ -36,6 +38,9 @@ void tt_image_fini(struct tt_image *i)
     tt_mapped_array_fini(&i->contents);
     tt_mapped_array_fini(&i->table);
     tt_mapped_array_fini(&i->debug);
+    if (i->map)
+        munmap((void *)(uintptr_t)i->map, i->map_size);
+    i->map = NULL;
 }
 
 int tt_image_lies_at(struct tt_image *i, uint64_t start, uint64_t offset)
@@ -96,6 +101,20 @@ int tt_image_of_file(struct tt_image *i, int fd)
     return 0;
 }
 
+void tt_image_map(struct tt_image *i)
+{
+    struct stat s;
+    void *map;
+
+    if (i->map || fstat(i->fd, &s) != 0 || s.st_size <= 0)
+        return;
+    map = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_PRIVATE, i->fd, 0);
+    if (map == MAP_FAILED)
+        return;
+    i->map = map;
+    i->map_size = (size_t)s.st_size;
+}
+
 /* ── Parts ────────────────────────────────────────────────────────────────────────── */
 
 /* The segment that has the address, and how much of the file's bytes follow there. */
@@ -113,8 +132,14 @@ static const Elf64_Phdr *find_segment(const struct tt_image *i, uint64_t address
     return NULL;
 }
 
+/* Bytes of the mapped file; NULL: it is shorter. */
+static const uint8_t *mapped_part(const struct tt_image *i, uint64_t at, size_t size)
+{
+    return at <= i->map_size && size <= i->map_size - at ? i->map + at : NULL;
+}
+
 /* The bytes at the address, *size at most; sets *size to how many there are; NULL: none.
- * Those of a file are read into `room`, replacing its contents. */
+ * Those of a file that is not mapped are read into `room`, replacing its contents. */
 static const uint8_t *part(struct tt_image *i, struct tt_mapped_array *room,
                            uint64_t address, size_t *size)
 {
@@ -128,6 +153,8 @@ static const uint8_t *part(struct tt_image *i, struct tt_mapped_array *room,
         *size = (size_t)left;
     if (i->fd < 0)
         return (const uint8_t *)(uintptr_t)(i->bias + address);
+    if (i->map)
+        return mapped_part(i, p->p_offset + (address - p->p_vaddr), *size);
     room->used = 0;
     if (!(to = tt_mapped_array_add(room, *size)) ||
         read_fully(i->fd, to, *size, p->p_offset + (address - p->p_vaddr)) != 0)
@@ -277,6 +304,7 @@ int tt_image_frame_info(struct tt_image *i, struct tt_frame_info *info)
     if (info->header)
         find_table(i, info);
     info->stays = i->stays;
+    info->is_lent = i->map != NULL;
     info->bytes = part(i, &i->contents, info->address, &info->size);
     return info->bytes ? 0 : -TT_ERR_FORMAT;
 }

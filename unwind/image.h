@@ -20,6 +20,8 @@ struct tt_image {
     int stays;     /* in memory: for as long as the process lives */
     struct tt_mapped_array headers, contents, table, debug; /* of files: the parts read */
     Elf64_Ehdr header;                                      /* of files */
+    const uint8_t *map; /* of files: all of it, in place of the parts; NULL: not mapped */
+    size_t map_size;
 };
 
 /* Loaded at `bias`, and staying there while the image is used. */
@@ -28,6 +30,10 @@ void tt_image_of_memory(struct tt_image *, uint64_t bias, const Elf64_Phdr *, un
 /* 0, -TT_ERR_FORMAT: no ELF object of this machine, -TT_ERR_FILE, -TT_ERR_MEMORY. */
 int tt_image_of_file(struct tt_image *, int fd);
 void tt_image_fini(struct tt_image *);
+
+/* Maps the file, so that only what is looked at is read; it kills a reader that looks at what
+ * was cut off meanwhile.  Without success it is read as before. */
+void tt_image_map(struct tt_image *);
 
 /* Sets the bias from a mapping of its code: at `start`, from `offset` in the file on.
  * Returns 0 if no code is there. */

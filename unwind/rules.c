@@ -426,13 +426,13 @@ static struct parts parts_of(const struct making *m)
     const struct tt_frame_info *info = m->info;
     struct parts p = {.entries = count_of(m) * sizeof(struct tt_frame_entry)};
 
-    if (info->stays)
+    if (info->stays || info->is_lent)
         p.entries = info->table ? 0 : p.entries;
     else
         p.bytes = info->table   ? (size_t)last_of_table(info)
                   : info->debug ? info->size
                                 : (size_t)m->after;
-    p.debug = info->stays || !info->debug ? 0 : info->debug_size;
+    p.debug = info->stays || info->is_lent || !info->debug ? 0 : info->debug_size;
     return p;
 }
 
@@ -468,7 +468,7 @@ static void fill(struct tt_rules *r, const struct making *m, const struct parts 
         r->start_shift = (int64_t)(m->info->header - m->info->low);
         r->at_shift = (uint32_t)(m->info->header - m->info->address);
     }
-    if (m->info->stays)
+    if (m->info->stays || m->info->is_lent)
         return;
     r->info.bytes = copy(&to, m->info->bytes, p->bytes);
     r->info.size = p->bytes;

@@ -9,8 +9,8 @@
  *      rule       [cfa set how how]        equal ones of one function are stored once
  *
  * A table is in one mapping, with a copy of the bytes that it is read from: the module may
- * be unloaded while its table is in use.  Tables of modules that stay have no copy, share
- * mappings, and are never freed.  Functions are added without a lock, also in signal
+ * be unloaded while its table is in use.  Tables of mapped files have no copy, nor have those
+ * of modules that stay, which share mappings and are never freed.  Functions are added without a lock, also in signal
  * handlers, and never change. */
 #ifndef TT_RULES_H
 #define TT_RULES_H
@@ -77,6 +77,7 @@ struct tt_frame_info {
     const void *table; /* of .eh_frame_hdr, counting from `header`, sorted; NULL: none */
     uint32_t entries;  /* in the table */
     int stays;         /* all of this is readable for as long as the process lives */
+    int is_lent;       /* or for as long as its table is used */
 };
 
 struct tt_rule_store;
