@@ -184,7 +184,7 @@ static struct tt_node *translate(struct tt_thread *t, tt_context c,
             cell = next_on_path(t, here, path[done % PART]);
             if (!cell)
                 return here;
-            here = tt_cell(t->tree.base, tt_cell(t->tree.base, cell)->target);
+            here = tt_tree_target(&t->tree, cell);
         }
     }
     *whole = depth != UINT32_MAX;
@@ -235,7 +235,7 @@ struct tt_node *tt_context_place(struct tt_thread *t, tt_context c)
             return n;
         cell = next_on_path(t, n ? n : t->tree.root, tt_context_block(c));
         if (cell)
-            return tt_cell(t->tree.base, tt_cell(t->tree.base, cell)->target);
+            return tt_tree_target(&t->tree, cell);
     } while (!is_second++ && tt_make_room(t));
     return NULL;
 }

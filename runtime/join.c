@@ -79,7 +79,7 @@ static struct tt_node *append(struct tt_thread *t, struct tt_frame *f,
             cell = tt_stack_step(t, here, path[done - first]);
             if (!cell)
                 return NULL;
-            here = tt_cell(t->tree.base, tt_cell(t->tree.base, cell)->target);
+            here = tt_tree_target(&t->tree, cell);
             TT_SHOW(f->node, here);
         }
     }

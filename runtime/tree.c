@@ -45,6 +45,7 @@ uint32_t tt_tree_find(const struct tt_tree *t, const struct tt_node *from, tt_bl
 {
     uint32_t cell = tt_table(t->base, from)[block & from->mask];
 
+    TT_ASSERT(from->kind == TT_CELL_CONTEXT);
     while (cell && (tt_cell(t->base, cell)->key & TT_KEY_BLOCK) != block)
         cell = tt_cell(t->base, cell)->next;
     return cell;

@@ -85,6 +85,15 @@ uint32_t tt_tree_child(struct tt_tree *, struct tt_node *from, tt_block block);
 uint32_t tt_tree_arc(struct tt_tree *, struct tt_node *from, tt_block block,
                      struct tt_node *target);
 
+/* The context that a cell leads to: itself, or an arc's. */
+static inline struct tt_node *tt_tree_target(const struct tt_tree *t, uint32_t cell)
+{
+    struct tt_node *target = tt_cell(t->base, tt_cell(t->base, cell)->target);
+
+    TT_ASSERT(target->kind == TT_CELL_CONTEXT);
+    return target;
+}
+
 /* Walks the edges of a node: for (e = first; e; e = next). */
 struct tt_edges {
     const struct tt_tree *tree;

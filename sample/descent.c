@@ -65,7 +65,7 @@ void tt_descend(struct tt_descent *d, tt_block block)
     tt_stack_disturb(d->thread); /* the fast path that was interrupted, if any */
     d->block = block;
     if (cell)
-        d->n = tt_cell(tree->base, cell);
+        d->n = tt_tree_target(tree, cell);
     else
         d->below = 1;
 }

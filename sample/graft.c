@@ -305,7 +305,7 @@ static uint32_t walk_down(struct tt_grafting *h, int locked, struct tt_node **ou
                       : tt_tree_find(tree, n, h->path.step[i].block);
         if (!cell)
             break;
-        n = tt_cell(tree->base, cell);
+        n = tt_tree_target(tree, cell);
     }
     *out = n;
     return i;

@@ -169,6 +169,30 @@ interrupted()
 done
 rm -f gmon.out
 
+# More functions than a small budget has room for: calls of those without room lead from one
+# [other blocks] to itself, and samples are below it.
+crowded()
+{
+    perl -e '
+        print "#include <stdio.h>\n#define BARE __attribute__((noinline, no_instrument_function))\n";
+        print "static unsigned long calls, state = 88172645463325252ul;\nstatic void next(int depth);\n";
+        print "static void __attribute__((noinline)) f$_(int d) { calls++; next(d); __asm__ volatile(\"\"); }\n" for 1 .. 900;
+        print "static void (*const all[])(int) = {", join(", ", map "f$_", 1 .. 900), "};\n";
+        print "static BARE unsigned pick(void) { return (state = state * 6364136223846793005ul + 1) >> 33; }\n";
+        print "static BARE void next(int d) { for (int i = d ? pick() % 3 : -1; i >= 0; i--) all[pick() % 900](d - 1); }\n";
+        print "int main(void) { for (int i = 0; i < 300; i++) next(12); printf(\"%lu\\n\", calls); return 3; }\n"' >program.c
+    arguments=()
+    gcc -g -O1 -finstrument-functions -o program program.c && ./program >alone
+    [ $? = 3 ] || return
+    for flags in --calls "--calls --heap" "--every 64 --wall" --exact; do
+        # shellcheck disable=SC2086
+        record $flags --budget 256K || return
+        figures flat self >got
+        awk -v want="$(cat alone)" '{ n += $NF } END { print n, want; exit n != want + 1 }' got || return
+    done
+}
+try "functions that have no room in a small budget are counted, whatever else is recorded" crowded
+
 # The loader calls back with its lock held.  Functions that run then are not known yet, while
 # another thread, which has met new code, too, waits for that lock.
 loader()
