@@ -6,22 +6,7 @@
 #include "function-quick.h"
 #include "exact.h"
 #include "function.h"
-#include "hiding.h"
-
-/* Does leaving it need no more than maybe ending what it hides? */
-static int is_plain(const struct tt_frame *f)
-{
-    return !(tt_frame_flags(f) & ~(uint32_t)TT_FRAME_HIDER);
-}
-
-/* Steps down from a frame that is plain now.  No handler has the chain of hiders: it is changed while
- * busy. */
-static void step_down_from(struct tt_thread *t, struct tt_frame *f)
-{
-    if (tt_frame_flags(f) & TT_FRAME_HIDER)
-        tt_hiding_end(t, f);
-    tt_frame_leave(&tt_self, f);
-}
+#include "settled.h"
 
 /* ── Frames that were skipped ─────────────────────────────────────────────────────── */
 
@@ -54,7 +39,7 @@ static struct tt_frame *find_plainly(struct tt_frame *f, uintptr_t cfa, size_t *
 {
     *functions = 0;
     for (; TT_CFA_OF(f) < cfa; f--) {
-        if (!is_plain(f))
+        if (!tt_settled_is_plain(f))
             return NULL;
         *functions += (size_t)tt_frame_is_function(f);
     }
@@ -72,7 +57,7 @@ static int drop_plainly(struct tt_thread *t, struct tt_frame *last, size_t funct
     for (struct tt_frame *f = tt_self.top; room && f != last; f--) {
         if (tt_frame_is_function(f))
             tt_function_keep(TT_CFA_OF(f), (uintptr_t)f->slot);
-        step_down_from(t, f);
+        tt_settled_step_down(t, f);
     }
     tt_function_unlock();
     tt_busy_end(&t->busy);
@@ -109,51 +94,6 @@ static int replace_quickly(struct tt_frame *f, tt_block block)
     return 0;
 }
 
-/* The frame becomes the top, with its edge.  While it is not, a handler's may be there, even
- * though its thread is busy: then the slot is not as it was stored. */
-static void push_settled(const struct tt_thread *t, struct tt_frame *f, uintptr_t slot,
-                         const struct tt_node *edge)
-{
-    TT_ASSERT(t->busy.work);
-    do {
-        tt_frame_claim(f, (void *)slot);
-        TT_SHOW(f->node, tt_cell(tt_self.base, edge->target));
-        TT_SHOW(f->edge, tt_cell_of(&t->tree, edge));
-        f->cfa = (slot + sizeof slot) | TT_CFA_FUNCTION;
-    } while (!tt_frame_publish(&tt_self, f, (void *)slot));
-}
-
-/* As tt_stack_enter does it: through an arc that hides blocks, or where the activation is
- * timed. */
-static int enter_settled(struct tt_thread *t, struct tt_frame *f, uintptr_t slot,
-                         tt_block block)
-{
-    uintptr_t cfa = (slot + sizeof slot) | TT_CFA_FUNCTION;
-    struct tt_node *arc = NULL, *edge;
-    int picks;
-
-    tt_busy_begin(&t->busy);
-    edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, f, (void *)slot);
-    if (!edge)
-        edge = arc = tt_edge_from(f[-1].node, block | TT_KEY_ARC | TT_KEY_HIDES, 0, f,
-                                  (void *)slot);
-    picks = edge && tt_picks(&tt_self, edge->calls + 1);
-    if (!edge || f[-1].cfa <= (cfa | 1) || (picks && !tt_pick_is_plain(t))) {
-        tt_busy_end(&t->busy);
-        return TT_FUNCTION_SLOWLY;
-    }
-    push_settled(t, f, slot, edge);
-    if (tt_self.picking)
-        tt_count(&edge->calls);
-    if (arc)
-        tt_hiding_begin(t, f);
-    if (picks)
-        tt_pick_begin(t, f);
-    f->slot = *(void **)slot;
-    tt_busy_end(&t->busy);
-    return 1;
-}
-
 /* As the thunk does it, for an edge that is not the first in its bucket. */
 static int enter_counted(struct tt_frame *f, uintptr_t slot, tt_block block)
 {
@@ -166,7 +106,10 @@ static int enter_counted(struct tt_frame *f, uintptr_t slot, tt_block block)
     tt_frame_claim(f, (void *)slot);
     edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, f, (void *)slot);
     if (!edge || tt_picks(s, edge->calls + 1))
-        return enter_settled(s->thread, f, slot, block);
+        return f[-1].cfa > cfa && tt_settled_enter(s->thread, f, slot, cfa - 1, block,
+                                                   *(void **)slot)
+                   ? 1
+                   : TT_FUNCTION_SLOWLY;
     if (f[-1].cfa <= cfa)
         return TT_FUNCTION_SLOWLY;
     tt_frame_fill(f, tt_cell(s->base, edge->target), cfa);
@@ -210,26 +153,12 @@ int tt_function_enter_quickly(uintptr_t slot, tt_block block)
     if (!tt_function_is_ours(*(const uintptr_t *)slot))
         return drop_dead_quickly(t, cfa) ? enter_counted(tt_self.top + 1, slot, block)
                                          : TT_FUNCTION_SLOWLY;
-    if (TT_CFA_OF(top) == cfa && tt_frame_is_function(top) && is_plain(top))
+    if (TT_CFA_OF(top) == cfa && tt_frame_is_function(top) && tt_settled_is_plain(top))
         return replace_quickly(top, block);
     return TT_FUNCTION_SLOWLY;
 }
 
 /* ── Leaving ──────────────────────────────────────────────────────────────────────── */
-
-static int leave_picked(struct tt_thread *t, struct tt_frame *f)
-{
-    int done;
-
-    if ((tt_frame_flags(f) | TT_FRAME_HIDER) != (TT_FRAME_PICKED | TT_FRAME_HIDER))
-        return 0;
-    tt_busy_begin(&t->busy);
-    done = tt_pick_is_plain(t) && tt_pick_end(t, f);
-    if (done)
-        step_down_from(t, f);
-    tt_busy_end(&t->busy);
-    return done;
-}
 
 uintptr_t tt_function_leave_quickly(uintptr_t cfa)
 {
@@ -245,13 +174,13 @@ uintptr_t tt_function_leave_quickly(uintptr_t cfa)
         (f != tt_self.top && !drop_plainly(t, f, functions)))
         return 0;
     back = (uintptr_t)f->slot;
-    if (is_plain(f)) {
+    if (tt_settled_is_plain(f)) {
         tt_busy_begin(&t->busy);
-        step_down_from(t, f);
+        tt_settled_step_down(t, f);
         tt_busy_end(&t->busy);
         return back;
     }
-    if (leave_picked(t, f))
+    if (tt_settled_leave_picked(t, f))
         return back;
     /* Details are added in vector registers. */
     return t->modes.detailed || !tt_exact_leave(t, f, TT_PLAIN_CYCLES) ? 0 : back;

@@ -14,6 +14,7 @@
 #include "hooks-stacks.h"
 #include "hooks.h"
 #include "next-function.h"
+#include "settled.h"
 
 struct tt_hook_sites tt_hook_sites;
 
@@ -162,17 +163,25 @@ TT_INLINE int enter_simply(uintptr_t pc, uintptr_t sp, uintptr_t fp, uintptr_t f
     return !is_in_doubt(top, s, cfa) && enter_above(strand, top, s, &c, cfa);
 }
 
-static int enter_exactly(const struct tt_hook_call *c)
+/* Timed calls, and those through an arc that hides blocks. */
+static int enter_settled(const struct tt_hook_call *c)
 {
     struct tt_thread *t = tt_self.thread;
+    struct tt_frame *top = tt_self.top;
     const struct tt_hook_site *s;
     uintptr_t cfa;
 
-    if (!t || !t->modes.exact_functions || !(s = tt_hook_find(c->pc)))
+    if (!t || t->busy.work || !(s = tt_hook_find(c->pc)))
         return 0;
     cfa = tt_hook_cfa(s, c->sp, c->fp);
-    return !is_in_doubt(tt_self.top, s, cfa) &&
-           tt_exact_enter(t, s->block, tt_hook_slot(s, cfa), cfa, TT_PLAIN_CYCLES);
+    if (is_in_doubt(top, s, cfa))
+        return 0;
+    if (t->modes.exact_functions)
+        return tt_exact_enter(t, s->block, tt_hook_slot(s, cfa), cfa, TT_PLAIN_CYCLES) !=
+               NULL;
+    return has_room(&tt_self, top) && !t->tail.from &&
+           tt_settled_enter(t, top + 1, cfa - sizeof(void *), cfa, s->block,
+                            tt_hook_slot(s, cfa));
 }
 
 static __attribute__((noinline)) void enter(uintptr_t pc, uintptr_t sp, uintptr_t fp,
@@ -180,7 +189,7 @@ static __attribute__((noinline)) void enter(uintptr_t pc, uintptr_t sp, uintptr_
 {
     const struct tt_hook_call c = {pc, sp, fp, function, 0};
 
-    if (__atomic_load_n(&tt_on, __ATOMIC_RELAXED) && !enter_exactly(&c))
+    if (__atomic_load_n(&tt_on, __ATOMIC_RELAXED) && !enter_settled(&c))
         tt_hook_slowly(&c);
 }
 
@@ -201,7 +210,7 @@ TT_INLINE int leave_simply(uintptr_t sp, uintptr_t function)
     return 1;
 }
 
-static int leave_exactly(const struct tt_hook_call *c)
+static int leave_settled(const struct tt_hook_call *c)
 {
     struct tt_thread *t = tt_self.thread;
     struct tt_frame *f = tt_self.top;
@@ -213,7 +222,13 @@ static int leave_exactly(const struct tt_hook_call *c)
     if (!leaves_by_jump(f, c->sp) &&
         (!(s = tt_hook_find(c->pc)) || f->cfa != tt_hook_cfa(s, c->sp, c->fp)))
         return 0;
-    return tt_exact_leave(t, f, TT_PLAIN_CYCLES);
+    if (tt_settled_is_plain(f)) {
+        tt_busy_begin(&t->busy);
+        tt_settled_step_down(t, f);
+        tt_busy_end(&t->busy);
+        return 1;
+    }
+    return tt_settled_leave_picked(t, f) || tt_exact_leave(t, f, TT_PLAIN_CYCLES);
 }
 
 static __attribute__((noinline)) void leave(uintptr_t pc, uintptr_t sp, uintptr_t fp,
@@ -221,7 +236,7 @@ static __attribute__((noinline)) void leave(uintptr_t pc, uintptr_t sp, uintptr_
 {
     const struct tt_hook_call c = {pc, sp, fp, function, 0};
 
-    if (__atomic_load_n(&tt_on, __ATOMIC_RELAXED) && !leave_exactly(&c))
+    if (__atomic_load_n(&tt_on, __ATOMIC_RELAXED) && !leave_settled(&c))
         tt_hook_leave_slowly(&c);
 }
 
