@@ -7,6 +7,7 @@
 #include "scratch.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +16,7 @@
 #include "large-pages.h"
 
 /* Smaller pieces come from malloc, and the largest from a file. */
-enum { MAPPED = 1 << 20, OF_A_FILE = 64 << 20 };
+enum { MAPPED = 1 << 20, OF_A_FILE = 64 << 20, SPARED = 8 << 20, SPARES = 2 };
 
 int tt_scratch_file(void)
 {
@@ -51,6 +52,41 @@ static void *map_nothing(size_t size)
     return tt_large_pages(p, size);
 }
 
+/* Pieces that were put back, begun by their sizes.  A merge gets and puts pieces of about one
+ * size for each file, and mapping their pages again takes longer than reading the file. */
+static size_t *_Atomic spare[SPARES];
+
+/* A spare piece, as large as wanted; NULL: there is none. */
+static void *take_spare(size_t size)
+{
+    size_t *p = NULL, old;
+    void *moved;
+
+    for (int i = 0; i < SPARES && !p; i++)
+        p = atomic_exchange(&spare[i], NULL);
+    if (!p)
+        return NULL;
+    old = *p;
+    moved = mremap(p, old, size, MREMAP_MAYMOVE);
+    if (moved == MAP_FAILED) {
+        munmap(p, old);
+        return NULL;
+    }
+    memset(moved, 0, old < size ? old : size);
+    return moved;
+}
+
+static int keep_spare(size_t *p, size_t size)
+{
+    *p = size;
+    for (int i = 0; i < SPARES; i++) {
+        size_t *none = NULL;
+        if (atomic_compare_exchange_strong(&spare[i], &none, p))
+            return 1;
+    }
+    return 0;
+}
+
 static void *get(void *arg, size_t size)
 {
     void *p = NULL;
@@ -60,6 +96,8 @@ static void *get(void *arg, size_t size)
         return calloc(1, size);
     if (size >= OF_A_FILE)
         p = map_file(size);
+    else if (size <= SPARED)
+        p = take_spare(size);
     return p ? p : map_nothing(size);
 }
 
@@ -68,7 +106,7 @@ static void put(void *arg, void *p, size_t size)
     (void)arg;
     if (size < MAPPED)
         free(p);
-    else
+    else if (size > SPARED || !keep_spare(p, size))
         munmap(p, size);
 }
 
