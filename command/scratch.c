@@ -56,14 +56,23 @@ static void *map_nothing(size_t size)
  * size for each file, and mapping their pages again takes longer than reading the file. */
 static size_t *_Atomic spare[SPARES];
 
-/* A spare piece, as large as wanted; NULL: there is none. */
-static void *take_spare(size_t size)
+static size_t *any_spare(void)
 {
-    size_t *p = NULL, old;
-    void *moved;
+    size_t *p = NULL;
 
     for (int i = 0; i < SPARES && !p; i++)
         p = atomic_exchange(&spare[i], NULL);
+    return p;
+}
+
+/* A spare piece, as large as wanted; NULL: there is none.  Zero up to the end of its last
+ * page, which it has as a whole: it may grow. */
+static void *take_spare(size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t *p = any_spare(), old, used;
+    void *moved;
+
     if (!p)
         return NULL;
     old = *p;
@@ -72,7 +81,8 @@ static void *take_spare(size_t size)
         munmap(p, old);
         return NULL;
     }
-    memset(moved, 0, old < size ? old : size);
+    used = old < size ? old : size;
+    memset(moved, 0, (used + page - 1) / page * page);
     return moved;
 }
 
@@ -87,6 +97,12 @@ static int keep_spare(size_t *p, size_t size)
     return 0;
 }
 
+static void drop_spares(void)
+{
+    for (size_t *p = any_spare(); p; p = any_spare())
+        munmap(p, *p);
+}
+
 static void *get(void *arg, size_t size)
 {
     void *p = NULL;
@@ -98,7 +114,12 @@ static void *get(void *arg, size_t size)
         p = map_file(size);
     else if (size <= SPARED)
         p = take_spare(size);
-    return p ? p : map_nothing(size);
+    if (!p)
+        p = map_nothing(size);
+    if (p)
+        return p;
+    drop_spares();
+    return map_nothing(size);
 }
 
 static void put(void *arg, void *p, size_t size)

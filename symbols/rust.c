@@ -14,8 +14,8 @@
 
 #include "demangle.h"
 #include "hex.h"
-#include "rust-legacy.h"
 #include "punycode.h"
+#include "rust-legacy.h"
 #include "utf8.h"
 
 enum { DEEPEST = 200, MOST_STEPS = 1 << 16 };
@@ -652,7 +652,7 @@ static void read_string(struct reading *r)
         uint32_t c;
         for (; count < 4 && i + 2 * count < d.length; count++)
             bytes[count] = (char)(tt_hex_small(d.text[i + 2 * count]) * 16 +
-                                           tt_hex_small(d.text[i + 2 * count + 1]));
+                                  tt_hex_small(d.text[i + 2 * count + 1]));
         bytes[count] = '\0';
         length = tt_utf8(bytes, &c);
         if (!length)

@@ -4,10 +4,10 @@
 
 #include <stdlib.h>
 
+#include "punycode.h"
 #include "rust.h"
 #include "source-paths.h"
 #include "tap.h"
-#include "punycode.h"
 
 static void is_called(const char *symbol, const char *name)
 {

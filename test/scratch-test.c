@@ -74,6 +74,40 @@ TEST(what_lies_around_a_part_that_is_forgotten_stays)
     }
 }
 
+static size_t not_zero(const unsigned char *p, size_t size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < size; i++)
+        n += p[i] != 0;
+    return n;
+}
+
+/* One after the other is in the place of the one before. */
+TEST(pieces_that_are_used_again_are_zero_and_grow_zero)
+{
+    static const size_t sizes[] = {4 * MIB, MIB + 5,       2 * MIB,
+                                   MIB,     3 * MIB + 100, MIB + 1};
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const size_t size = sizes[i], larger = size + 2 * MIB;
+        unsigned char *p = tt_memory_get(&tt_scratch, size);
+        if (!CHECK(p != NULL))
+            return;
+        CHECK_INT(not_zero(p, size), 0);
+        fill(p, size);
+        if (i % 2) {
+            p = tt_memory_grow(&tt_scratch, p, larger);
+            if (!CHECK(p != NULL))
+                return;
+            CHECK_INT(differ(p, 0, size), 0);
+            CHECK_INT(not_zero(p + size, larger - size), 0);
+            memset(p, 0xff, larger);
+        }
+        tt_memory_put(&tt_scratch, p);
+    }
+}
+
 TEST(a_vector_that_is_given_up_behind_is_whole_ahead)
 {
     enum { ITEMS = 400000 };
