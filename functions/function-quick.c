@@ -46,15 +46,16 @@ static struct tt_frame *find_plainly(struct tt_frame *f, uintptr_t cfa, size_t *
     return f;
 }
 
-/* Drops those above `last`, as longjmp did.  0: it takes more than that. */
-static int drop_plainly(struct tt_thread *t, struct tt_frame *last, size_t functions)
+/* Drops those from `top` to above `last`, as longjmp did.  0: it takes more than that. */
+static int drop_plainly(struct tt_thread *t, struct tt_frame *top, struct tt_frame *last,
+                        size_t functions)
 {
     int room;
 
     tt_busy_begin(&t->busy);
     tt_function_lock();
-    room = tt_function_has_room(functions);
-    for (struct tt_frame *f = tt_self.top; room && f != last; f--) {
+    room = tt_settled_is_top(t, top) && tt_function_has_room(functions);
+    for (struct tt_frame *f = top; room && f != last; f--) {
         if (tt_frame_is_function(f))
             tt_function_keep(TT_CFA_OF(f), (uintptr_t)f->slot);
         tt_settled_step_down(t, f);
@@ -67,9 +68,9 @@ static int drop_plainly(struct tt_thread *t, struct tt_frame *last, size_t funct
 static int drop_dead_quickly(struct tt_thread *t, uintptr_t cfa)
 {
     size_t functions;
-    struct tt_frame *last = find_plainly(tt_self.top, cfa + 1, &functions);
+    struct tt_frame *top = tt_self.top, *last = find_plainly(top, cfa + 1, &functions);
 
-    return last && !tt_on_signal_stack(cfa) && drop_plainly(t, last, functions);
+    return last && !tt_on_signal_stack(cfa) && drop_plainly(t, top, last, functions);
 }
 
 /* ── Entering ─────────────────────────────────────────────────────────────────────── */
@@ -163,24 +164,18 @@ int tt_function_enter_quickly(uintptr_t slot, tt_block block)
 uintptr_t tt_function_leave_quickly(uintptr_t cfa)
 {
     struct tt_thread *t = tt_self.thread;
-    struct tt_frame *f;
+    struct tt_frame *top = tt_self.top, *f;
     size_t functions;
     uintptr_t back;
 
     if (!t || t->busy.work)
         return 0;
-    f = find_plainly(tt_self.top, cfa, &functions);
+    f = find_plainly(top, cfa, &functions);
     if (!f || TT_CFA_OF(f) != cfa || !tt_frame_is_function(f) ||
-        (f != tt_self.top && !drop_plainly(t, f, functions)))
+        (f != top && !drop_plainly(t, top, f, functions)))
         return 0;
     back = (uintptr_t)f->slot;
-    if (tt_settled_is_plain(f)) {
-        tt_busy_begin(&t->busy);
-        tt_settled_step_down(t, f);
-        tt_busy_end(&t->busy);
-        return back;
-    }
-    if (tt_settled_leave_picked(t, f))
+    if (tt_settled_leave(t, f) || tt_settled_leave_picked(t, f))
         return back;
     /* Details are added in vector registers. */
     return t->modes.detailed || !tt_exact_leave(t, f, TT_PLAIN_CYCLES) ? 0 : back;

@@ -216,19 +216,14 @@ static int leave_settled(const struct tt_hook_call *c)
     struct tt_frame *f = tt_self.top;
     const struct tt_hook_site *start, *s;
 
-    if (!t || t->busy.work || tt_frame_is_fast(f) ||
+    if (!t || t->busy.work || tt_frame_is_fast(f) || f->cfa == TT_CFA_BOTTOM ||
         !(start = tt_hook_find(c->function)) || tt_frame_block(t, f) != start->block)
         return 0;
     if (!leaves_by_jump(f, c->sp) &&
         (!(s = tt_hook_find(c->pc)) || f->cfa != tt_hook_cfa(s, c->sp, c->fp)))
         return 0;
-    if (tt_settled_is_plain(f)) {
-        tt_busy_begin(&t->busy);
-        tt_settled_step_down(t, f);
-        tt_busy_end(&t->busy);
-        return 1;
-    }
-    return tt_settled_leave_picked(t, f) || tt_exact_leave(t, f, TT_PLAIN_CYCLES);
+    return tt_settled_leave(t, f) || tt_settled_leave_picked(t, f) ||
+           tt_exact_leave(t, f, TT_PLAIN_CYCLES);
 }
 
 static __attribute__((noinline)) void leave(uintptr_t pc, uintptr_t sp, uintptr_t fp,

@@ -15,13 +15,39 @@ TT_INLINE int tt_settled_is_plain(const struct tt_frame *f)
     return !(tt_frame_flags(f) & ~(uint32_t)TT_FRAME_HIDER);
 }
 
-/* Steps down from a frame that is plain now.  No handler has the chain of hiders: it is
- * changed while busy. */
+/* While busy: is this the top, and does nothing above it have to be left first?  A handler may
+ * have used the frames before, up to another segment; and a scope that was left by a fast path
+ * may still be the innermost hider or timed activation. */
+TT_INLINE int tt_settled_is_top(const struct tt_thread *t, const struct tt_frame *f)
+{
+    const struct tt_frame *hider = t->stack.hider, *timed = t->stack.timed,
+                          *end = t->stack.end;
+
+    TT_ASSERT(t->busy.work);
+    return tt_self.top == f && !(hider > f && hider < end) && !(timed > f && timed < end);
+}
+
+/* While busy, steps down from the top, which is plain now.  No handler has the chain of
+ * hiders: it is changed while busy. */
 TT_INLINE void tt_settled_step_down(struct tt_thread *t, struct tt_frame *f)
 {
     if (tt_frame_flags(f) & TT_FRAME_HIDER)
         tt_hiding_end(t, f);
     tt_frame_leave(&tt_self, f);
+    TT_SHOW(t->record->current, (uint64_t)((const char *)f[-1].node - t->tree.base));
+}
+
+/* Leaves the top, if it is this frame and plain. */
+static inline int tt_settled_leave(struct tt_thread *t, struct tt_frame *f)
+{
+    int done;
+
+    tt_busy_begin(&t->busy);
+    done = tt_settled_is_top(t, f) && tt_settled_is_plain(f);
+    if (done)
+        tt_settled_step_down(t, f);
+    tt_busy_end(&t->busy);
+    return done;
 }
 
 /* The frame becomes the top, with its edge.  While it is not, a handler's may be there, even
@@ -48,6 +74,10 @@ static inline int tt_settled_enter(struct tt_thread *t, struct tt_frame *f,
     int picks;
 
     tt_busy_begin(&t->busy);
+    if (!tt_settled_is_top(t, f - 1)) {
+        tt_busy_end(&t->busy);
+        return 0;
+    }
     edge = tt_edge_from(f[-1].node, block, TT_KEY_ARC, f, (void *)slot);
     if (!edge)
         edge = arc = tt_edge_from(f[-1].node, block | TT_KEY_ARC | TT_KEY_HIDES, 0, f,
@@ -76,7 +106,7 @@ static inline int tt_settled_leave_picked(struct tt_thread *t, struct tt_frame *
     if ((tt_frame_flags(f) | TT_FRAME_HIDER) != (TT_FRAME_PICKED | TT_FRAME_HIDER))
         return 0;
     tt_busy_begin(&t->busy);
-    done = tt_pick_is_plain(t) && tt_pick_end(t, f);
+    done = tt_settled_is_top(t, f) && tt_pick_is_plain(t) && tt_pick_end(t, f);
     if (done)
         tt_settled_step_down(t, f);
     tt_busy_end(&t->busy);

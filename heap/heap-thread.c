@@ -115,13 +115,14 @@ struct tt_thread_heap *tt_heap_of(struct tt_thread *t)
 
 void tt_heap_find_place(struct tt_thread_heap *h, struct tt_heap_site *s)
 {
-    s->seen = h->evictions;
+    s->seen = *h->evicted;
     s->made = NULL;
     s->temporary = NULL;
     memset(s->freed, 0, sizeof s->freed);
     s->node = tt_context_find(h->thread, s->context, &s->below);
     if (!s->node)
         s->node = h->thread->tree.root;
+    TT_ASSERT(s->node->kind == TT_CELL_CONTEXT);
 }
 
 static struct tt_heap_site *take_site(struct tt_thread_heap *h, tt_context c,
@@ -148,12 +149,13 @@ struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *h, struct tt_no
                                 below ? block : n->key, TT_BLOCK_ROOT};
     struct tt_heap_site *s;
 
+    TT_ASSERT(n->kind == TT_CELL_CONTEXT);
     if (index)
         return tt_site_at(index);
     s = take_site(h, tt_context_at(h->thread, n, below ? block : n->key), type);
     if (!s)
         return NULL;
-    s->seen = h->evictions;
+    s->seen = *h->evicted;
     s->node = n;
     s->below = below;
     if (h->recording->options.series & 1u << TT_BAND_CENTRE)

@@ -57,12 +57,14 @@ struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *, struct tt_nod
 struct tt_heap_site *tt_heap_site_for(struct tt_thread_heap *,
                                       const struct tt_heap_site *other);
 
-/* Finds its context in the tree, and its rows: again, if cells have moved since. */
+/* Finds its context in the tree, and its rows: again, if cells have moved since, as they may
+ * within one event. */
 void tt_heap_find_place(struct tt_thread_heap *, struct tt_heap_site *);
 static inline void tt_heap_place_site(struct tt_thread_heap *h, struct tt_heap_site *s)
 {
-    if (TT_UNLIKELY(s->seen != h->evictions))
+    if (TT_UNLIKELY(s->seen != *h->evicted))
         tt_heap_find_place(h, s);
+    TT_ASSERT(s->node->kind == TT_CELL_CONTEXT);
 }
 
 static inline uint64_t tt_heap_mix(uint64_t x)

@@ -50,8 +50,9 @@ static struct tt_space *charge_first(struct tt_thread_heap *h, struct tt_heap_si
 {
     tt_context c = s->context;
 
+    TT_ASSERT(s->seen == *h->evicted);
     tt_space_charge(h->thread, s->node, s->below, w, o, &c);
-    if (h->evictions != *h->evicted)
+    if (s->seen != *h->evicted)
         return NULL;
     return tt_space_row(&h->thread->tree, s->node,
                         s->below ? TT_CELL_SPACE_BELOW : TT_CELL_SPACE, w);
@@ -88,8 +89,10 @@ static void count_metric(struct tt_thread_heap *h, struct tt_heap_site *s,
                          uint32_t metric, uint64_t number, uint64_t **kept)
 {
     struct tt_tree *tree = &h->thread->tree;
-    uint64_t *amount = kept ? *kept : NULL;
+    uint64_t *amount;
 
+    tt_heap_place_site(h, s);
+    amount = kept ? *kept : NULL;
     if (!amount && !s->below)
         amount = tt_tree_metric_of(tree, s->node, metric);
     if (amount)

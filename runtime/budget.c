@@ -398,14 +398,11 @@ uint32_t tt_evict_tree(struct tt_tree *t, struct tt_thread *thread)
     return gone;
 }
 
-static uint32_t evict_some(struct tt_thread *t)
-{
-    uint32_t pages = tt_strands_merge(t->recording);
-
-    return pages ? pages : tt_evict_tree(&t->tree, t);
-}
-
 int tt_make_room(struct tt_thread *t)
 {
-    return t->tree.refused++ >= t->tree.patience && evict_some(t) != 0;
+    if (t->tree.refused++ < t->tree.patience)
+        return 0;
+    if (!tt_strands_merge(t->recording))
+        (void)tt_evict_tree(&t->tree, t);
+    return 1;
 }

@@ -136,18 +136,20 @@ static void merge_metrics(struct merge *m, uint32_t *chain, struct tt_metrics *f
     }
 }
 
+/* `to` may be an arc where `from` is a context: figures of contexts go to its target. */
 static void merge_extensions(struct merge *m, struct tt_node *to,
                              const struct tt_node *from)
 {
+    struct tt_node *context = tt_cell(m->into->base, to->target);
     const struct tt_loss *e;
 
     for (uint32_t cell = from->extension; cell; cell = e->next) {
         void *p = tt_cell(m->from->base, cell);
         e = p;
         if (e->kind == TT_CELL_METRICS)
-            merge_metrics(m, &to->extension, p);
+            merge_metrics(m, &context->extension, p);
         else if (tt_is_space(e->kind))
-            tt_space_merge(m->into, to, p);
+            tt_space_merge(m->into, context, p);
         else if (e->kind == TT_TIMES)
             merge_times(m, to, p);
         else if (e->kind == TT_HISTOGRAM)
@@ -213,7 +215,7 @@ static void merge_arc(struct merge *m, struct tt_node *edge, struct tt_node *fro
 static void send_cell(struct merge *m, struct tt_node *n)
 {
     struct tt_tree *t = m->into;
-    struct tt_node *above = into_node(m, tt_parent(m->from, n));
+    struct tt_node *above = into_node(m, tt_parent(m->from, n)), *target;
     uint32_t cell;
 
     if (n->kind == TT_CELL_CONTEXT) {
@@ -222,8 +224,11 @@ static void send_cell(struct merge *m, struct tt_node *n)
         *link_of(m, n) = tt_cell(t->base, cell)->target;
         merge_context(m, tt_cell(t->base, cell), n);
     } else {
-        cell = tt_tree_arc(t, above, n->key & TT_KEY_BLOCK,
-                           into_node(m, tt_cell(m->from->base, n->target)));
+        target = into_node(m, tt_cell(m->from->base, n->target));
+        /* Where an arc was in the place of a context, the target may be no longer above. */
+        cell = tt_tree_is_above(t, target, above)
+                   ? tt_tree_arc(t, above, n->key & TT_KEY_BLOCK, target)
+                   : tt_tree_child(t, above, n->key & TT_KEY_BLOCK);
         TT_ASSERT(cell);
         merge_arc(m, tt_cell(t->base, cell), n);
     }

@@ -317,9 +317,9 @@ static uint32_t make_path(struct tt_grafting *h, struct tt_node **out)
     struct tt_tree *tree = &h->thread->tree;
     uint32_t made = walk_down(h, 1, out);
 
-    if (made == h->path.count || tree->refused++ < tree->patience ||
-        tt_evict_tree(tree, h->thread) == 0)
+    if (made == h->path.count || tree->refused++ < tree->patience)
         return made;
+    (void)tt_evict_tree(tree, h->thread); /* even one that frees no cell moves contexts */
     return walk_down(h, 1, out);
 }
 
