@@ -495,6 +495,17 @@ screen()
     "$tallytree" report space "$tmp/each.tt" >"$tmp/screen" && grep -E 'peak KiB +live B +temporary +name' "$tmp/screen" &&
         grep -E '^ +1060 .* 489.258 +1000 +1000 +leaf$' "$tmp/screen" || { cat "$tmp/screen"; return 1; }
 }
+# Threads free each other's objects while their contexts are evicted.
+crowd()
+{
+    g++ -g -O1 -pthread -o "$tmp/crowd" test/crowd.cpp && "$tmp/crowd" >"$tmp/alone"
+    [ $? = 3 ] || return
+    for _ in 1 2 3 4 5 6 7 8; do
+        timeout -k 5 500 "$tallytree" record --force --heap --budget 1000nodes -o "$tmp/crowd.tt" -- "$tmp/crowd" >"$tmp/crowd.out" 2>"$tmp/crowd.err"
+        [ $? = 3 ] && cmp "$tmp/alone" "$tmp/crowd.out" || { cat "$tmp/crowd.err"; return 1; }
+    done
+}
+try "threads whose contexts are evicted free each other's objects as they do alone" crowd
 try "the first screen of report space says peak, leaks and what is temporary, by function" screen
 
 # ── Probes ────────────────────────────────────────────────────────────────────────────

@@ -193,6 +193,19 @@ crowded()
 }
 try "functions that have no room in a small budget are counted, whatever else is recorded" crowded
 
+# Late threads find no room at all: they have no tree.
+crowd()
+{
+    arguments=()
+    g++ -g -O1 -pthread -finstrument-functions -o program "$OLDPWD/test/crowd.cpp" && ./program >alone
+    [ $? = 3 ] || return
+    for flags in --exact "--exact --histogram --recursion recent:2" --calls "--every 64" "--heap --calls" --sampled=2000; do
+        # shellcheck disable=SC2086
+        record $flags --budget 192K || { echo "$flags"; return 1; }
+    done
+}
+try "threads that have no room in a small budget do what they do alone" crowd
+
 # The loader calls back with its lock held.  Functions that run then are not known yet, while
 # another thread, which has met new code, too, waits for that lock.
 loader()
