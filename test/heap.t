@@ -496,7 +496,7 @@ screen()
         grep -E '^ +1060 .* 489.258 +1000 +1000 +leaf$' "$tmp/screen" || { cat "$tmp/screen"; return 1; }
 }
 # Threads free each other's objects while their contexts are evicted.
-crowd()
+evicted()
 {
     g++ -g -O1 -pthread -o "$tmp/crowd" test/crowd.cpp && "$tmp/crowd" >"$tmp/alone"
     [ $? = 3 ] || return
@@ -505,7 +505,7 @@ crowd()
         [ $? = 3 ] && cmp "$tmp/alone" "$tmp/crowd.out" || { cat "$tmp/crowd.err"; return 1; }
     done
 }
-try "threads whose contexts are evicted free each other's objects as they do alone" crowd
+try "threads whose contexts are evicted free each other's objects as they do alone" evicted
 try "the first screen of report space says peak, leaks and what is temporary, by function" screen
 
 # ── Probes ────────────────────────────────────────────────────────────────────────────
