@@ -42,8 +42,10 @@ static inline int tt_settled_leave(struct tt_thread *t, struct tt_frame *f)
 {
     int done;
 
+    if (!tt_settled_is_plain(f))
+        return 0;
     tt_busy_begin(&t->busy);
-    done = tt_settled_is_top(t, f) && tt_settled_is_plain(f);
+    done = tt_settled_is_top(t, f);
     if (done)
         tt_settled_step_down(t, f);
     tt_busy_end(&t->busy);
