@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sum.c - adds up a log of figures: sorted by digits, so that its length costs little. */
+/* sum.c - adds up a log of figures: a long one is sorted by digits, so that its length costs
+ * little. */
 #include <string.h>
 
 #include "building.h"

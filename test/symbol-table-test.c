@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* symbol-table-test.c - a look at all symbols finds what the symbols in order do: at each
  * begin and end, and beside it, in objects that this program is made of, and in one that has
- * aliases, labels and stubs. */
+ * aliases, labels and symbols without a size. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>

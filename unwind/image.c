@@ -3,7 +3,8 @@
  * headers.
  *
  * A part of the object is a link-time address and a size.  In memory it is there already;
- * from a file it is read (not mapped: a file that shrinks would kill the reader). */
+ * from a file it is read, or mapped if the caller asks for it: a file that shrinks while it is
+ * mapped kills the reader. */
 #include "image.h"
 
 #include <string.h>

@@ -10,8 +10,8 @@
  *
  * A table is in one mapping, with a copy of the bytes that it is read from: the module may
  * be unloaded while its table is in use.  Tables of mapped files have no copy, nor have those
- * of modules that stay, which share mappings and are never freed.  Functions are added without a lock, also in signal
- * handlers, and never change. */
+ * of modules that stay, which share mappings and are never freed.  Functions are added without
+ * a lock, also in signal handlers, and never change. */
 #ifndef TT_RULES_H
 #define TT_RULES_H
 
