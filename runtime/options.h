@@ -53,7 +53,7 @@ enum tt_space_bits {
 /* MLWorks' flags but -profile are an error without it. */
 int tt_options_complete(const struct tt_options *);
 
-/* Is a kind to be timed at each call, by a clock of ours? */
+/* Is each call of some kind timed, and not by the clock of the caller? */
 int tt_options_are_exact(const struct tt_options *);
 
 /* Fills in the defaults, then reads `words`.  On failure sets *at to the error's offset
