@@ -407,6 +407,7 @@ static __attribute__((constructor)) void construct(void)
     if (*preload.node) {
         tt_recording->header->names_file = file;
         tt_unwind_by_frames = 1;
+        tt_preload_resume_loads();
         say_interpreters();
     }
 }

@@ -40,6 +40,21 @@ struct tt_frame *tt_graft_search(const struct tt_grafting *h, uint64_t sp)
     return f;
 }
 
+/* Code without rules is read for each of its frames: as an interpreter's data, where faults are
+ * resumed. */
+static int load_bytes(uint64_t address, void *to, size_t size)
+{
+    enum { WORDS = 24, ADDRESS_BITS = 47 };
+    const uint64_t skip = address & 7, words = (skip + size + 7) / 8;
+    uint64_t word[WORDS];
+
+    if (words > WORDS || address >> ADDRESS_BITS ||
+        !tt_safe_copy(word, address - skip, words, tt_safe_thread.stack))
+        return 0;
+    memcpy(to, (const char *)word + skip, size);
+    return 1;
+}
+
 static void look_at_own_stack(struct tt_grafting *h, uint64_t from)
 {
     const char *sp = (const char *)(uintptr_t)from;
@@ -48,6 +63,7 @@ static void look_at_own_stack(struct tt_grafting *h, uint64_t from)
         tt_peek_own(&h->peek, sp, h->stack_end);
     else
         tt_peek_own(&h->peek, NULL, NULL);
+    h->peek.load = tt_safe_loads && tt_safe_thread.direct ? load_bytes : NULL;
 }
 
 static void unwind(struct tt_grafting *h)

@@ -57,6 +57,25 @@ shares()
 }
 try "each function has the share that the script says" shares
 try "with its file and line" grep ",ten,\[jit\],.*/shares.js,6," flat.csv
+# Code without tables is read for each frame.  Calls of the system for that would take most of a sample's time.
+cat >deep.js <<'END'
+let sink = 0;
+function deep(n) { return n ? 1 + deep(n - 1) : work(); }
+function work() { for (let i = 0; i < 1e6; i++) sink = (sink * 31 + i) | 0; return 1; }
+for (const end = Date.now() + 1000; Date.now() < end;) deep(300);
+END
+loads()
+{
+    strace -f -c -o calls "$tallytree" record --force -o deep.tt node deep.js 2>err || { cat err; return 1; }
+    cat calls
+    "$tallytree" report header --csv deep.tt | awk -F, '$4 == "weights.samples" { print $6 }' >samples
+    awk -v samples="$(cat samples)" '$NF == "process_vm_readv" { n = $4 } END { exit !(samples > 0 && n < 3 * samples) }' calls
+}
+if type strace >/dev/null 2>&1; then
+    try "its frames are read without system calls" loads
+else
+    skip "its frames are read without system calls" "there is no strace"
+fi
 try "the header says it" grep -q "^interpreter .*node, V8 [0-9.]*" <("$tallytree" report header shares.tt)
 # shellcheck disable=SC2317 # called by try
 no_maps() { ! ls /tmp/perf-"$1".map; }
@@ -101,6 +120,12 @@ if node --snapshot-blob snap.blob --build-snapshot snap.js >/dev/null 2>&1; then
 else
     skip "a snapshot that was made without it is read" "this Node makes none"
 fi
+
+try "a fault that is sent ends it" same -e 'process.kill(process.pid, "SIGSEGV"); setTimeout(() => {}, 60000)'
+# V8 lets code of WebAssembly fault, and its own handler goes on.
+try "a fault of WebAssembly is its own" same -e 'const code = [0,97,115,109,1,0,0,0,1,6,1,96,1,127,1,127,3,2,1,0,5,3,1,0,1,7,5,1,1,102,0,0,10,9,1,7,0,32,0,40,2,0,11];
+const f = new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(code))).exports.f; let n = 0, end = Date.now() + 300, text;
+do { try { f(1 << 20) } catch (e) { n++; text = e.message } } while (Date.now() < end); console.log(text, n > 10, f(0))'
 
 try "a worker with other variables runs" same -e 'const { Worker } = require("worker_threads"); new Worker("require(\"worker_threads\").parentPort.postMessage(process.env.NODE_OPTIONS)", { eval: true, env: { ...process.env, A: "b" } }).on("message", m => console.log(m))'
 mkdir empty

@@ -330,6 +330,48 @@ TEST(garbage_is_unwound_to_an_end_and_never_faults)
     CHECK(ends[TT_UNWIND_STRAY] > 0);
 }
 
+static struct {
+    int fetched, loads, loaded;
+} asked;
+
+static int load(uint64_t address, void *to, size_t size)
+{
+    asked.loaded += asked.loads;
+    if (asked.loads)
+        memset(to, (int)(address & 15), size);
+    return asked.loads;
+}
+
+static int fetch(void *arg, uint64_t address, void *block)
+{
+    (void)arg;
+    (void)address;
+    asked.fetched++;
+    memset(block, 99, TT_PEEK_BLOCK);
+    return 0;
+}
+
+TEST(outside_of_the_window_the_system_is_asked_only_for_what_cannot_be_loaded)
+{
+    struct tt_peek peek;
+    uint8_t bytes[9];
+
+    tt_peek_own(&peek, NULL, NULL);
+    peek.fetch = fetch;
+    peek.load = load;
+    asked.loads = 1;
+    CHECK(tt_peek_bytes(&peek, 0x1003, bytes, sizeof bytes));
+    CHECK_INT(bytes[8], 3);
+    CHECK(tt_peek_bytes(&peek, 0x1234567, bytes, sizeof bytes));
+    CHECK_INT(bytes[0], 7);
+    CHECK_INT(asked.loaded, 2);
+    CHECK_INT(asked.fetched, 0);
+    asked.loads = 0;
+    CHECK(tt_peek_bytes(&peek, 0x1003, bytes, sizeof bytes));
+    CHECK_INT(bytes[8], 99);
+    CHECK_INT(asked.fetched, 1);
+}
+
 TEST(the_child_of_a_fork_finds_its_stack)
 {
     int status;

@@ -47,6 +47,7 @@ static void init(struct tt_peek *p, uint64_t low, uint64_t high, const char *win
     p->low = low;
     p->high = high > low ? high : low;
     p->window = window;
+    p->load = NULL;
     p->fetch = NULL;
     p->arg = NULL;
     p->block = 1;
@@ -76,6 +77,8 @@ int tt_peek_outside(struct tt_peek *p, uint64_t address, void *to, size_t size)
 {
     char *at = to;
 
+    if (p->load && p->load(address, to, size))
+        return 1;
     while (size) {
         uint64_t block = address & ~(uint64_t)(TT_PEEK_BLOCK - 1);
         size_t skip = (size_t)(address - block), n = TT_PEEK_BLOCK - skip;

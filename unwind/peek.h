@@ -3,7 +3,8 @@
  *
  *      thread's own stack, or a copy of it        anything else
  *      ├── window ─────────────┤                  ├─ block ─┤
- *      read in place                              copied by `fetch`, 512 bytes at once
+ *      read in place                              copied by `load`, or by `fetch`,
+ *                                                 512 bytes at once
  *
  * The window is readable as long as the peek lives.  Memory outside of it is copied by
  * the system, which checks the address and copies in one step, so that no other thread
@@ -20,6 +21,8 @@ enum { TT_PEEK_BLOCK = 512 }; /* divides a page; small, for handlers on small st
 struct tt_peek {
     uint64_t low, high; /* the window: [low, high) */
     const char *window; /* borrowed: the byte at `low` */
+    /* Copies bytes, if it can without the system; 1: it has.  NULL: it never can. */
+    int (*load)(uint64_t address, void *to, size_t size);
     /* Copies one aligned block; 0: it is readable.  NULL: only the window is. */
     int (*fetch)(void *arg, uint64_t address, void *block);
     void *arg;      /* borrowed */
