@@ -82,7 +82,7 @@ static void check_reading(struct tt_registers *r, struct tt_peek *peek)
     if (state.count < 2 ||
         ((f[0].flags | f[1].flags) & (TT_NATIVE_GUESSED | TT_NATIVE_SIGNAL)))
         return;
-    if (!tt_code_leave(r, peek, 1)) {
+    if (tt_code_leave(r, peek, 1) <= 0) {
         state.unread++;
     } else if (r->value[TT_REGISTER_PC] == f[1].pc &&
                r->value[TT_REGISTER_SP] == f[1].sp) {

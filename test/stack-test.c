@@ -242,7 +242,7 @@ TEST(a_stack_that_is_deeper_than_the_room_is_said_to_be_truncated)
 #if defined __x86_64__
 /* A function that returns at once was called by code without rules, whose frame pointer leads to
  * one caller, and its own instructions to another, if they are no `leave`. */
-static uint64_t caller_of_compiled(const char *leaves, size_t size, uint32_t called,
+static uint64_t caller_of_compiled(const char *leaves, uint32_t called, uint64_t lost,
                                    struct tt_unwind_cache *cache)
 {
     enum {
@@ -256,7 +256,7 @@ static uint64_t caller_of_compiled(const char *leaves, size_t size, uint32_t cal
     static uint64_t memory[512];
     static const struct tt_modules modules = {.generation = 1};
     struct tt_unwound out = {.frame = frame, .room = ROOM, .cache = cache};
-    struct tt_registers r = {0};
+    struct tt_registers r = {.lost = lost};
     struct tt_peek peek;
     char *at = (char *)memory;
 
@@ -265,7 +265,8 @@ static uint64_t caller_of_compiled(const char *leaves, size_t size, uint32_t cal
     for (int call = COMPILED; call <= BY_POP; call += 0x100)
         at[call - 5] = '\xe8';
     memcpy(at + COMPILED - 4, &called, sizeof called);
-    memcpy(at + COMPILED, leaves, size);
+    memset(at + COMPILED, '\x90', 8); /* beyond what is compared */
+    strcpy(at + COMPILED + 8, leaves);
     memory[SP / 8] = AT + COMPILED;
     memory[SP / 8 + 3] = AT + BY_POP;
     memory[SP / 8 + 6] = AT + BY_FRAME;
@@ -279,18 +280,32 @@ static uint64_t caller_of_compiled(const char *leaves, size_t size, uint32_t cal
     return frame[2].pc - AT;
 }
 
+#define LEAVE "\xc9\xc3"
+#define POP "\x48\x83\xc4\x10\xc3"
+#define JUMP "\xff\xe0"
+
 TEST(compiled_code_that_keeps_a_frame_pointer_is_followed_once)
 {
     static struct tt_unwind_cache cache, other;
 
-    CHECK_INT(caller_of_compiled("\xc9\xc3", 2, 1, &cache), 0x305);
-    CHECK_INT(caller_of_compiled("\x48\x83\xc4\x10\xc3", 5, 1, &cache),
-              0x305); /* not looked at */
-    CHECK_INT(caller_of_compiled("\x48\x83\xc4\x10\xc3", 5, 2, &cache),
-              0x405); /* it is new code */
-    CHECK_INT(caller_of_compiled("\x48\x83\xc4\x10\xc3", 5, 2, &cache), 0x405);
+    CHECK_INT(caller_of_compiled(LEAVE, 1, 0, &cache), 0x305);
+    CHECK_INT(caller_of_compiled(POP, 1, 0, &cache), 0x305); /* not looked at */
+    CHECK_INT(caller_of_compiled(POP, 2, 0, &cache), 0x405); /* it is new code */
+    CHECK_INT(caller_of_compiled(POP, 2, 0, &cache), 0x405);
     for (int i = 0; i < 3; i++)
-        CHECK_INT(caller_of_compiled("\x48\x83\xc4\x10\xc3", 5, 1, &other), 0x405);
+        CHECK_INT(caller_of_compiled(POP, 1, 0, &other), 0x405);
+}
+
+TEST(compiled_code_that_comes_to_no_return_is_followed_once)
+{
+    static struct tt_unwind_cache cache;
+    enum { RBX = 1 << 3 };
+
+    CHECK_INT(caller_of_compiled(JUMP, 1, 0, &cache), 0x305);
+    CHECK_INT(caller_of_compiled(POP, 1, 0, &cache), 0x305); /* not looked at */
+    CHECK_INT(caller_of_compiled(POP, 1, RBX, &cache),
+              0x405); /* another register is lost */
+    CHECK_INT(caller_of_compiled(POP, 2, 0, &cache), 0x405); /* it is new code */
 }
 #endif
 

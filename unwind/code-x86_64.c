@@ -37,6 +37,8 @@ struct reading {
     struct tt_peek *peek;
     struct path now, later[BRANCHES];
     unsigned branches, steps, targets;
+    int returns,
+        unread; /* a path came to a return with a known stack; a word was not readable */
     uint64_t seen[SEEN]; /* targets of jumps */
 };
 
@@ -220,8 +222,7 @@ static void store(struct path *p, uint64_t at, uint64_t value, int known)
 }
 
 /* 1: the word is known. */
-static int load(const struct reading *r, const struct path *p, uint64_t at,
-                uint64_t *value)
+static int load(struct reading *r, const struct path *p, uint64_t at, uint64_t *value)
 {
     *value = 0;
     if (!knows(p, RSP))
@@ -232,7 +233,10 @@ static int load(const struct reading *r, const struct path *p, uint64_t at,
             return p->store[i].known;
         }
     }
-    return tt_peek_word(r->peek, at, value);
+    if (tt_peek_word(r->peek, at, value))
+        return 1;
+    r->unread = 1;
+    return 0;
 }
 
 static void push(struct path *p, uint64_t value, int known)
@@ -249,7 +253,7 @@ static void set(struct path *p, unsigned reg, uint64_t value, int known)
         lose(p, reg);
 }
 
-static void pop(const struct reading *r, struct path *p, unsigned reg)
+static void pop(struct reading *r, struct path *p, unsigned reg)
 {
     uint64_t value;
     int known = load(r, p, p->reg[RSP], &value);
@@ -262,7 +266,7 @@ static void pop(const struct reading *r, struct path *p, unsigned reg)
 }
 
 /* mov between a register and the stack, where functions save registers. */
-static void do_stack(const struct reading *r, struct path *p, const struct instruction *i)
+static void do_stack(struct reading *r, struct path *p, const struct instruction *i)
 {
     uint64_t at = p->reg[RSP] + (uint64_t)i->offset, value;
     int ours = i->base == RSP && (i->rex & 8);
@@ -319,7 +323,7 @@ static void do_other(struct path *p, const struct instruction *i)
     }
 }
 
-static void do_plain(const struct reading *r, struct path *p, const struct instruction *i)
+static void do_plain(struct reading *r, struct path *p, const struct instruction *i)
 {
     unsigned op = i->opcode, reg = (op & 7) | (i->rex & 1) << 3;
 
@@ -426,8 +430,10 @@ static enum going go_path(struct reading *r)
         enum going going;
         /* sixteen bytes, or fewer at the end of the page */
         if (!tt_peek_bytes(r->peek, p->pc, code, 16) &&
-            !tt_peek_bytes(r->peek, p->pc, code, 16 - (p->pc & 15)))
+            !tt_peek_bytes(r->peek, p->pc, code, 16 - (p->pc & 15))) {
+            r->unread = 1;
             return GO_NOWHERE;
+        }
         i = decode(code);
         if (!i.opcode || (called && is_filling(&i, p->pc)))
             return GO_NOWHERE;
@@ -463,6 +469,7 @@ int tt_code_leave(struct tt_registers *registers, struct tt_peek *peek, int exac
 
     r.peek = peek;
     r.branches = r.steps = r.targets = 0;
+    r.returns = r.unread = 0;
     r.now.pc = registers->value[TT_REGISTER_PC];
     r.now.lost = 0;
     r.now.stored = 0;
@@ -474,10 +481,13 @@ int tt_code_leave(struct tt_registers *registers, struct tt_peek *peek, int exac
     if (!exact)
         do_call(&r.now);
     for (;;) {
-        if (go_path(&r) == GO_RETURN && take_return(&r, registers))
-            return 1;
+        if (go_path(&r) == GO_RETURN) {
+            if (take_return(&r, registers))
+                return 1;
+            r.returns |= knows(&r.now, RSP);
+        }
         if (!r.branches || r.steps >= STEPS)
-            return 0;
+            return r.returns || r.unread ? 0 : -1;
         r.now = r.later[--r.branches];
     }
 }

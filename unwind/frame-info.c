@@ -514,6 +514,8 @@ static int each_of_section(struct tt_frame_reader *r, unsigned debug,
     int result = 0;
 
     set_section(r, debug);
+    if (!r->bytes)
+        return 0;
     all = (struct tt_byte_reader){r->bytes, r->bytes + r->size, 0};
     while (!result && all.at < all.end) {
         const uint8_t *at = all.at;

@@ -93,10 +93,12 @@ static int at_edge(struct tt_peek *p, uint64_t pc)
     return (code & 0xffc07fff) == 0xa9807bfd || code == 0xd65f03c0 || code == 0xd503233f;
 }
 
-enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact)
+enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact,
+                               int *endless)
 {
     uint64_t frame = r->value[X29], record[2], back = tt_machine_strip(r->value[X30]);
 
+    (void)endless; /* the code is not followed */
     if (exact && at_edge(p, r->value[PC]) && tt_machine_follows_call(p, back)) {
         r->value[PC] = back;
         return TT_GUESS_CALLER;

@@ -185,16 +185,21 @@ int tt_machine_follow_frame(struct tt_registers *r, struct tt_peek *p)
     return 1;
 }
 
-enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact)
+enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact,
+                               int *endless)
 {
     const uint64_t frame = r->value[RBP];
+    int found = 0;
 
     if (!exact && ((frame == 0 && (ends_thread(p, r->value[RIP]) ||
                                    ends_goroutine(p, r->value[RIP]))) ||
                    is_first(p, r->value[RSP])))
         return TT_GUESS_ROOT;
-    if (tt_code_leave(r, p, exact))
+    if (!*endless)
+        found = tt_code_leave(r, p, exact);
+    if (found > 0)
         return TT_GUESS_CALLER;
+    *endless |= found < 0;
     if (!exact && is_bottom(r, p))
         return TT_GUESS_ROOT;
     return tt_machine_follow_frame(r, p) ? TT_GUESS_CALLER : TT_GUESS_FAILED;

@@ -61,7 +61,10 @@ enum tt_guess {
     TT_GUESS_ROOT,   /* there is no caller */
     TT_GUESS_FAILED, /* the registers are untouched */
 };
-enum tt_guess tt_machine_guess(struct tt_registers *, struct tt_peek *, int exact);
+/* *endless: the code at this pc is known to come to no return, and need not be followed; set
+ * when that is found. */
+enum tt_guess tt_machine_guess(struct tt_registers *, struct tt_peek *, int exact,
+                               int *endless);
 
 /* The same by the frame pointer alone, without a look at the code; 0: that is no step, and the
  * registers are untouched, or tt_machine_guess is as fast. */

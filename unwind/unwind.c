@@ -160,30 +160,43 @@ static unsigned slot_of(uint64_t pc)
 
 int tt_unwind_by_frames;
 
-/* To find a caller by the code takes a hundred times as long as by the frame pointer.  If both have
- * led to the same registers, this return address needs the second way alone. */
+/* Whether a frame pointer leads to these registers, too. */
+static int is_framed(struct tt_registers before, const struct walk *w)
+{
+    return tt_machine_follow_frame(&before, w->peek) &&
+           memcmp(&before, w->r, sizeof before) == 0;
+}
+
+/* To follow the code takes a hundred times as long as to follow the frame pointer.  If both have
+ * led to the same registers, or if the code comes to no return, this return address needs the
+ * frame pointer alone. */
 static enum tt_guess guess(struct walk *w)
 {
     const uint64_t pc = w->r->value[TT_REGISTER_PC];
     const unsigned i = slot_of(pc);
-    struct tt_registers by_frame = *w->r;
+    const struct tt_registers before = *w->r;
     enum tt_guess result;
-    uint64_t code;
+    uint64_t code[2];
+    int endless = 0, known;
 
     if (!w->exact && !w->mapping && tt_unwind_by_frames &&
         tt_machine_follow_frame(w->r, w->peek))
         return TT_GUESS_CALLER;
     if (!w->cache || w->exact ||
-        !tt_peek_bytes(w->peek, pc - sizeof code, &code, sizeof code))
-        return tt_machine_guess(w->r, w->peek, w->exact);
-    if (w->cache->framed[i].pc == pc && w->cache->framed[i].code == code &&
-        tt_machine_follow_frame(w->r, w->peek))
+        !tt_peek_bytes(w->peek, pc - sizeof *code, code, sizeof code))
+        return tt_machine_guess(w->r, w->peek, w->exact, &endless);
+    known = w->cache->guessed[i].pc == pc &&
+            memcmp(w->cache->guessed[i].code, code, sizeof code) == 0;
+    endless = known && w->cache->guessed[i].endless &&
+              w->cache->guessed[i].lost == before.lost;
+    if (known && !w->cache->guessed[i].endless && tt_machine_follow_frame(w->r, w->peek))
         return TT_GUESS_CALLER;
-    result = tt_machine_guess(w->r, w->peek, 0);
-    if (result == TT_GUESS_CALLER && tt_machine_follow_frame(&by_frame, w->peek) &&
-        memcmp(&by_frame, w->r, sizeof by_frame) == 0) {
-        w->cache->framed[i].pc = pc;
-        w->cache->framed[i].code = code;
+    result = tt_machine_guess(w->r, w->peek, 0, &endless);
+    if (endless || (result == TT_GUESS_CALLER && is_framed(before, w))) {
+        w->cache->guessed[i].pc = pc;
+        memcpy(w->cache->guessed[i].code, code, sizeof code);
+        w->cache->guessed[i].lost = before.lost;
+        w->cache->guessed[i].endless = endless;
     }
     return result;
 }

@@ -61,9 +61,10 @@ struct tt_unwind_cache {
         const struct tt_rule *rule;
     } place[512];
     struct {
-        uint64_t pc,
-            code; /* the eight bytes before it: another piece of code may come there */
-    } framed[512];
+        uint64_t pc, code[2]; /* around it: another piece of code may come there */
+        uint64_t lost;        /* the registers */
+        int endless;          /* the code comes to no return; 0: use the frame pointer */
+    } guessed[512];
 };
 
 /* Code in no module, that a compiler has made while the program runs, and whose frames only
