@@ -115,7 +115,7 @@ static void mark_path(struct tt_tree *tree, const struct tt_node *n)
 void tt_tally_path(struct tt_tree *t, const struct tt_node *n, uint64_t ticks)
 {
     for (; n != t->root; n = tt_parent(t, n))
-        if (n->flags & TT_NODE_OUTERMOST)
+        if (tt_tree_is_topmost(t, n))
             tt_tally_hidden(t, n->key, ticks);
 }
 

@@ -286,6 +286,19 @@ tt_block tt_block_interpreted(const struct tt_block_info *info)
     return find_or_add(info, 0);
 }
 
+void tt_block_belongs(tt_block block, tt_block first)
+{
+    if (block == first)
+        return;
+    __atomic_store_n(&entry_of(block)->function, first, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry_of(first)->function, first, __ATOMIC_RELAXED);
+}
+
+tt_block tt_block_function(tt_block block)
+{
+    return __atomic_load_n(&entry_of(block)->function, __ATOMIC_RELAXED);
+}
+
 tt_block tt_block_get(const char *name, const char *file, uint32_t line, uint32_t column)
 {
     struct tt_block_info info = {

@@ -165,6 +165,7 @@ static void move_metrics(struct tt_tree *t, const struct tt_node *n,
                          struct tt_tally *tally)
 {
     struct tt_node *up = tt_parent(t, n);
+    const int topmost = n->extension && tt_tree_is_topmost(t, n);
     uint64_t *elsewhere, *own, *hidden;
     struct tt_metrics *m;
 
@@ -179,9 +180,7 @@ static void move_metrics(struct tt_tree *t, const struct tt_node *n,
             elsewhere = tt_tree_metric_below(t, up, metric);
             own = m->metric[i] == other ? NULL
                                         : tt_tree_metric_amount(t, &tally->next, other);
-            hidden = n->flags & TT_NODE_OUTERMOST
-                         ? tt_tree_metric_amount(t, &tally->next, metric)
-                         : NULL;
+            hidden = topmost ? tt_tree_metric_amount(t, &tally->next, metric) : NULL;
             if (!elsewhere)
                 tt_bump_shared(&t->recording->header->lost_figures, 1);
             if (own)
@@ -315,7 +314,7 @@ static void evict_victims(struct pass *p)
             continue;
         if (!(*state_of(p, p->w.order[i]) & VICTIM))
             unlink_victims(p, n);
-        else if ((n->flags & TT_NODE_OUTERMOST) && !p->w.by_calls)
+        else if (!p->w.by_calls && tt_tree_is_topmost(t, n))
             hide_context(p, n);
     }
     /* Arcs first: an arc's target may be a victim too, and takes its calls along. */

@@ -13,6 +13,7 @@
  * in the node itself.  It grows until each block has a separate entry, up to four times
  * their number; further collisions are chained, and found by the slow path. */
 #include "tree.h"
+#include "block.h"
 #include "cell.h"
 #include "extension.h"
 
@@ -344,6 +345,19 @@ uint32_t tt_tree_common(const struct tt_tree *t, const struct tt_node *a,
 }
 
 /* Mostly it is near. */
+int tt_tree_is_topmost(const struct tt_tree *t, const struct tt_node *n)
+{
+    const tt_block function = tt_block_function(n->key);
+
+    if (!(n->flags & TT_NODE_OUTERMOST))
+        return 0;
+    for (; function && n != t->root; n = tt_parent(t, n))
+        if (tt_parent(t, n) != t->root &&
+            tt_block_function(tt_parent(t, n)->key) == function)
+            return 0;
+    return 1;
+}
+
 int tt_tree_is_above(const struct tt_tree *t, const struct tt_node *a,
                      const struct tt_node *b)
 {

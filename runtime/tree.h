@@ -115,6 +115,9 @@ uint32_t tt_tree_depth(const struct tt_tree *, const struct tt_node *);
 uint32_t tt_tree_common(const struct tt_tree *, const struct tt_node *,
                         const struct tt_node *);
 
+/* Is it the outermost context of its block, and of all places in its function? */
+int tt_tree_is_topmost(const struct tt_tree *, const struct tt_node *);
+
 /* Is `a` on the path of `b`? */
 int tt_tree_is_above(const struct tt_tree *, const struct tt_node *a,
                      const struct tt_node *b);

@@ -265,7 +265,9 @@ static int step(struct tt_grafting *h, struct tt_merged m, int locked, uint64_t 
     if (m.is_interpreted)
         *inside = function = identity_of(block);
     else
-        function = tt_place_function(&h->frame[m.index]) ^ *inside << 1;
+        function = block == TT_BLOCK_OTHER
+                       ? identity_of(block)
+                       : tt_place_function(&h->frame[m.index]) ^ *inside << 1;
     tt_path_step(&h->path, o->unwound, o->unwound_length, function, block);
     return !m.is_interpreted || !tt_interpreted_lines ||
            step_to_line(h, &h->script.frame[m.index], locked);
@@ -479,8 +481,7 @@ static void charge_elsewhere(struct tt_grafting *h, struct tt_node *n, uint32_t 
         tt_bump(&h->thread->record->lost_ticks, ticks);
         tt_tally_path(tree, n, ticks);
     }
-    for (uint32_t i = made; i < h->path.count; i++)
-        tt_tally_hidden(tree, h->path.step[i].block, ticks);
+    tt_path_shorten(&h->path, made);
 }
 
 static void count_end(const struct tt_grafting *h)

@@ -3,7 +3,9 @@
  *
  *      module's number, link-time address  ->  block
  *
- * Writers of the table hold the registry of blocks.  A module's number is never reused,
+ * A second table has the first block of each function, for tt_block_function.
+ *
+ * Writers of the tables hold the registry of blocks.  A module's number is never reused,
  * so a module that is loaded later at the same place is different. */
 #include "places.h"
 
@@ -23,7 +25,7 @@ struct place { /* a record of an append table */
     uint32_t spare;
 };
 
-static struct tt_append_table *table;
+static struct tt_append_table *table, *functions;
 static tt_block marker[TT_UNWIND_ENDS];
 static struct wait { /* filled from the front */
     const char *name;
@@ -69,15 +71,19 @@ tt_block tt_place_find(const struct tt_native *n)
     return p && __atomic_load_n(&p->key, __ATOMIC_ACQUIRE) == key ? p->block : 0;
 }
 
-static void keep(uint64_t key, tt_block block)
+/* Returns the block that the key has; that is a new key's own. */
+static tt_block keep(struct tt_append_table **t, uint64_t key, tt_block block)
 {
     struct place *p;
 
-    if (tt_append_table_reserve(&table, sizeof *p) != 0)
-        return; /* it will be made again, and found in the registry */
-    p = slot_of(table, key);
+    if (tt_append_table_reserve(t, sizeof *p) != 0)
+        return block; /* it will be made again, and found in the registry */
+    p = slot_of(*t, key);
+    if (p->key == key)
+        return p->block;
     p->block = block;
-    tt_append_table_show(table, p, key);
+    tt_append_table_show(*t, p, key);
+    return block;
 }
 
 /* ── Contents of a block ──────────────────────────────────────────────────────────── */
@@ -182,8 +188,10 @@ tt_block tt_place_get(struct tt_recording *r, const struct tt_native *n)
 
     if (!block) {
         block = make(n, TT_KIND_NATIVE);
-        if (block != TT_BLOCK_OTHER)
-            keep(key_of(n), block);
+        if (block != TT_BLOCK_OTHER) {
+            (void)keep(&table, key_of(n), block);
+            tt_block_belongs(block, keep(&functions, tt_place_function(n), block));
+        }
     }
     return tt_block_publish(r, block);
 }

@@ -6,6 +6,8 @@
  * and the tree gets a path without recursion. async-signal-safe */
 #include "stack-path.h"
 
+#include "assertion.h"
+
 enum { FEWEST_SEEN = 64 };
 
 /* Adds a function to the set; 1 if it was not in it.  A new serial number empties the
@@ -131,4 +133,12 @@ void tt_path_end(struct tt_path *p)
         if (see(&p->seen, p->cut[i].function))
             p->cut[kept++] = p->cut[i];
     p->cuts = kept;
+}
+
+void tt_path_shorten(struct tt_path *p, uint32_t count)
+{
+    TT_ASSERT(count <= p->count && p->cuts + p->count - count <= TT_STEPS_MAX);
+    while (p->count > count)
+        p->cut[p->cuts++] = p->step[--p->count];
+    tt_path_end(p);
 }

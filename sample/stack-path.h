@@ -47,4 +47,7 @@ void tt_path_step(struct tt_path *, uint32_t recursion, uint32_t length,
 /* Leaves in `cut` one step of each function that is on the stack but not on the path. */
 void tt_path_end(struct tt_path *);
 
+/* The same after the first `count` steps of the path, which become all of it. */
+void tt_path_shorten(struct tt_path *, uint32_t count);
+
 #endif

@@ -55,4 +55,62 @@ none 256nodes hidden budget
 edge 256nodes hidden budget
 cycle 256nodes hidden budget
 END
+
+# Samples: a function that calls itself from several places is one function, also when its
+# contexts are evicted or find no room at all.  All the work is below `a`.
+cat >"$tmp/places.c" <<'END'
+static volatile unsigned long sum;
+static unsigned seed = 1;
+#define DECLARE(f) __attribute__((noinline)) void f(int depth);
+DECLARE(a) DECLARE(b) DECLARE(c)
+#define DEFINE(f, first, second)                                      \
+    void f(int depth)                                                 \
+    {                                                                 \
+        for (int i = 0; i < 1000; i++)                                \
+            sum += (unsigned)i;                                       \
+        if (depth == 0)                                               \
+            return;                                                   \
+        seed = seed * 1103515245u + 12345u;                           \
+        switch (seed >> 16 & 7) {                                     \
+        case 0: a(depth - 1); sum++; break;                           \
+        case 1: b(depth - 1); sum += 2; break;                        \
+        case 2: c(depth - 1); sum += 3; break;                        \
+        case 3: a(depth - 1); sum += 4; b(depth / 2); sum++; break;   \
+        case 4: first(depth - 1); sum += 5; break;                    \
+        case 5: second(depth - 1); sum += 6; break;                   \
+        case 6: first(depth / 2); sum += 7; break;                    \
+        case 7: second(depth - 1); sum += 8; first(depth / 3); break; \
+        }                                                             \
+        sum++;                                                        \
+    }
+DEFINE(a, b, c)
+DEFINE(b, c, a)
+DEFINE(c, a, b)
+int main(void)
+{
+    for (int i = 0; i < 1500; i++)
+        a(60);
+    return 0;
+}
+END
+"${CC:-cc}" -O1 -g -fno-inline -o "$tmp/places" "$tmp/places.c"
+shares()
+{
+    "$TT_BUILD/tallytree" record --sampled=4000 --recursion "$1" --budget "$2" --force -o "$tmp/tt" -- "$tmp/places" || return
+    "$TT_BUILD/tallytree" report flat --metric time --limit all --csv "$tmp/tt" >"$tmp/csv" || return
+    python3 - "$tmp/csv" <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+total = int([row for row in rows if row["role"] == "total"][0]["inclusive"])
+inclusive = {row["name"]: int(row["inclusive"]) for row in rows if row["role"] == "entry"}
+print(total, inclusive)
+assert inclusive["a"] > 0.9 * total or "[other blocks]" in inclusive
+assert not [name for name in inclusive if inclusive[name] > total]
+END
+}
+for policy in none edge block; do
+    for budget in 64M 256K 128K; do
+        try "samples of functions with several places: recursion $policy, budget $budget" shares $policy $budget
+    done
+done
 finish
