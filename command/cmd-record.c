@@ -690,13 +690,16 @@ static int can_switch(const struct record *r)
  * thread sanitizer must also create each thread. */
 static int refuse_sanitizer(const struct record *r)
 {
-    int of_threads = tt_program_names(&r->run.program, "__tsan_init"),
-        of_memory = tt_program_names(&r->run.program, "__asan_init") ||
-                    tt_program_names(&r->run.program, "__msan_init") ||
-                    tt_program_names(&r->run.program, "__hwasan_init");
-
+    const struct tt_program *p = &r->run.program;
     const char *const flag = r->heap ? "heap" : r->locks ? "locks" : "wall";
+    int of_threads, of_memory;
 
+    if (!tt_program_names(p, "san_init"))
+        return 0;
+    of_threads = tt_program_names(p, "__tsan_init");
+    of_memory = tt_program_names(p, "__asan_init") ||
+                tt_program_names(p, "__msan_init") ||
+                tt_program_names(p, "__hwasan_init");
     if (!((r->heap || r->locks) && (of_memory || of_threads)) && !(r->wall && of_threads))
         return 0;
     tt_complain(

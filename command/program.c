@@ -237,32 +237,41 @@ static int has_section(int fd, const Elf64_Ehdr *e, const char *wanted)
     return find_section(fd, e, wanted, &h);
 }
 
-/* Is it among the names that the loader is asked for, each between two NULs? */
-static int has_name(int fd, const Elf64_Ehdr *e, const char *name)
+/* Does a name that the loader is asked for end so? */
+static int has_name(int fd, const Elf64_Ehdr *e, const char *end)
 {
-    enum { MOST = 256 << 20 };
+    const size_t size = strlen(end) + 1;
+    char piece[1 << 16];
+    size_t kept = 0;
+    uint64_t at, stop;
     Elf64_Shdr h;
-    char *names;
-    int found = 0;
 
-    if (!find_section(fd, e, ".dynstr", &h) || !h.sh_size || h.sh_size > MOST ||
-        !(names = malloc(h.sh_size)))
+    if (!find_section(fd, e, ".dynstr", &h))
         return 0;
-    if (pread(fd, names, h.sh_size, (off_t)h.sh_offset) == (ssize_t)h.sh_size)
-        found = memmem(names, h.sh_size, name, strlen(name) + 1) != NULL;
-    free(names);
-    return found;
+    for (at = h.sh_offset, stop = at + h.sh_size; at < stop;) {
+        size_t room = sizeof piece - kept;
+        ssize_t n = pread(fd, piece + kept, stop - at < room ? stop - at : room,
+                          (off_t)at);
+        if (n <= 0)
+            return 0;
+        if (memmem(piece, kept + (size_t)n, end, size))
+            return 1;
+        at += (uint64_t)n;
+        n += (ssize_t)kept;
+        kept = (size_t)n < size ? (size_t)n : size - 1;
+        memmove(piece, piece + n - kept, kept);
+    }
+    return 0;
 }
 
-int tt_program_names(const struct tt_program *p, const char *function)
+int tt_program_names(const struct tt_program *p, const char *end)
 {
     int fd = open(p->path, O_RDONLY | O_CLOEXEC), is;
     Elf64_Ehdr e;
 
     if (fd < 0)
         return 0;
-    is = read_elf(fd, &e) && e.e_ident[EI_CLASS] == ELFCLASS64 &&
-         has_name(fd, &e, function);
+    is = read_elf(fd, &e) && e.e_ident[EI_CLASS] == ELFCLASS64 && has_name(fd, &e, end);
     close(fd);
     return is;
 }

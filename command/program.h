@@ -20,8 +20,7 @@ int tt_program_find(struct tt_program *, const char *name);
 /* Was it compiled with a no-op at the beginning of each function? */
 int tt_program_is_patchable(const struct tt_program *);
 
-/* Does it call a function of that name when it is started with its libraries?  Programs
- * with a sanitizer do. */
-int tt_program_names(const struct tt_program *, const char *function);
+/* Is the loader asked for a function whose name ends so?  It is in programs with a sanitizer. */
+int tt_program_names(const struct tt_program *, const char *end);
 
 #endif
