@@ -344,19 +344,35 @@ void tt_preload_start(void)
         __atomic_store_n(tt_preload_collector.on, 1, __ATOMIC_RELEASE);
 }
 
-/* The recording stays as it is now, like that of a process that was killed. */
-void tt_preload_cease(void)
+static void add_to_source(const char *text)
 {
     struct tt_header *h = tt_recording->header;
     size_t length = strnlen(h->source, sizeof h->source - 1);
 
+    (void)snprintf(h->source + length, sizeof h->source - length, "%s", text);
+}
+
+long tt_preload_call_alone(long number, const long a[6])
+{
+    const int paused = tt_preload_is_here() && tt_wall_pause();
+    const long result = tt_call_system(number, a);
+    const int saved = errno;
+
+    if (paused && tt_wall_resume() != 0)
+        add_to_source("; no waits after it changed its namespaces");
+    errno = saved;
+    return result;
+}
+
+/* The recording stays as it is now, like that of a process that was killed. */
+void tt_preload_cease(void)
+{
     tt_preload_note_programs(NULL);
     tt_wall_stop();
     tt_sampler_cease();
     if (has_collector())
         tt_preload_collector.stop();
-    (void)snprintf(h->source + length, sizeof h->source - length,
-                   "; until it filtered its system calls");
+    add_to_source("; until it filtered its system calls");
     preload.pid = 0;
     tt_cease();
 }

@@ -23,6 +23,7 @@
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,6 +44,7 @@ enum { FREE, HELD, AWAITED }; /* values of tt_wall.held */
 
 static struct {
     pthread_t thread, guard;
+    int tid, guard_tid;
     int running;
     uint32_t end; /* enum end, a futex */
     uint32_t hz;
@@ -359,6 +361,8 @@ static void go_round(void)
 
 /* ── The rounds' thread ───────────────────────────────────────────────────────────── */
 
+static int own_tid(void) { return (int)tt_call_system(SYS_gettid, (long[6]){0}); }
+
 static uint64_t own_cpu(void)
 {
     struct timespec t;
@@ -398,6 +402,7 @@ static void *go_rounds(void *arg)
     uint64_t before = own_cpu(), cost = 0, ns;
     struct timespec rest;
 
+    rounds.tid = own_tid();
     (void)pthread_setname_np(pthread_self(), "tallytree");
     if (leave_files() != 0)
         return arg;
@@ -428,6 +433,7 @@ static int create(pthread_t *thread, void *(*run)(void *))
  * flushed: so this thread ends the program. */
 static void *guard(void *arg)
 {
+    rounds.guard_tid = own_tid();
     (void)pthread_setname_np(pthread_self(), "tallytree");
     while (find_end() == GOES_ON)
         wait_for_end(NULL);
@@ -469,19 +475,44 @@ int tt_wall_start(uint32_t hz)
     return rounds.running ? 0 : -TT_ERR_MEMORY;
 }
 
-void tt_wall_stop(void)
+enum { PATIENCE = 2 }; /* s: the ending thread may hold a lock that the rounds need */
+
+/* 1: both threads have ended. */
+static int stop(void)
 {
-    enum { PATIENCE = 2 };
     struct timespec until;
 
     if (!rounds.running || pthread_equal(pthread_self(), rounds.guard))
-        return;
+        return 0;
     rounds.running = 0;
     end_rounds(STOPPED);
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE; /* the ending thread may hold a lock that the rounds need */
-    (void)pthread_timedjoin_np(rounds.guard, NULL, &until);
+    until.tv_sec += PATIENCE;
+    return pthread_timedjoin_np(rounds.guard, NULL, &until) == 0;
 }
+
+void tt_wall_stop(void) { (void)stop(); }
+
+/* A joined thread is a part of the process for a moment longer. */
+static void wait_until_gone(int tid)
+{
+    const uint64_t until = tt_clock_monotonic() + PATIENCE * 1000000000ull;
+
+    while (tt_call_system(SYS_tgkill, (long[6]){rounds.pid, tid, 0}) == 0 &&
+           tt_clock_monotonic() < until)
+        (void)sched_yield();
+}
+
+int tt_wall_pause(void)
+{
+    if (!stop())
+        return 0;
+    wait_until_gone(rounds.tid);
+    wait_until_gone(rounds.guard_tid);
+    return 1;
+}
+
+int tt_wall_resume(void) { return tt_wall_start(rounds.hz); }
 
 void tt_wall_forked(void)
 {
@@ -502,7 +533,7 @@ void tt_wall_begin(struct tt_wall *w)
     memset(w, 0, sizeof *w);
     if (pthread_getcpuclockid(pthread_self(), &w->clock) != 0)
         return;
-    w->tid = (int)tt_call_system(SYS_gettid, (long[6]){0});
+    w->tid = own_tid();
     w->last = tt_clock_monotonic();
     w->cpu = own_cpu();
     __atomic_store_n(&w->ready, 1, __ATOMIC_RELEASE);

@@ -32,6 +32,11 @@ int tt_wall_start(uint32_t hz);
 void tt_wall_stop(void);
 void tt_wall_forked(void);
 
+/* For a call that needs the process to have one thread.  1: our threads have ended until
+ * tt_wall_resume; 0: there were none. */
+int tt_wall_pause(void);
+int tt_wall_resume(void);
+
 /* By the thread itself; it is not sampled any more when the second returns. */
 void tt_wall_begin(struct tt_wall *);
 void tt_wall_end(struct tt_wall *);

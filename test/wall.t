@@ -169,4 +169,40 @@ if [ "$(id -u)" = 0 ]; then
 else
     skip "workers that gave up their rights have the time in which they sleep" "only root can give them up"
 fi
+
+# Calls that need the process to have one thread.
+cat >"$tmp/alone.c" <<'END'
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void print(int result) { printf("%d %d\n", result, result ? errno : 0); }
+int main(int argc, char **argv)
+{
+    print(setns(open("/proc/self/ns/mnt", O_RDONLY), CLONE_NEWNS));
+    for (int i = 0; i < 20; i++)
+        print(i & 1 ? unshare(CLONE_NEWUSER) : (int)syscall(SYS_unshare, CLONE_NEWUSER));
+    print(unshare(CLONE_THREAD | CLONE_SIGHAND | CLONE_VM));
+    print(unshare(argc > 1 ? CLONE_NEWPID : CLONE_FS | CLONE_FILES));
+    errno = 0;
+    print(argc > 1 ? unshare(CLONE_NEWUSER) : 0);
+    usleep(600000);
+    return argv[0] == NULL;
+}
+END
+gcc -D_GNU_SOURCE -o "$tmp/alone" "$tmp/alone.c"
+alone()
+{
+    "$tmp/alone" "$@" >"$tmp/bare" &&
+        "$tallytree" record --wall --force -o "$tmp/tt" -- "$tmp/alone" "$@" >"$tmp/out" 2>"$tmp/err" || return
+    diff "$tmp/bare" "$tmp/out"
+}
+slept() { "$tallytree" report flat --limit all --csv "$tmp/tt" | awk -F, '/waits: sleep/ { found = $6 > 3e8 } { print } END { exit !found }'; }
+try "calls that need a process of one thread have the results that they have alone" alone
+try "and the sleep after them is recorded" slept
+try "and if no thread can be created after them" alone pid
+says_so() { "$tallytree" report header "$tmp/tt" | grep -q "no waits after it changed its namespaces" || grep -q "^-1" "$tmp/out"; }
+try "that is said" says_so
 finish
