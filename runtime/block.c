@@ -286,6 +286,11 @@ tt_block tt_block_interpreted(const struct tt_block_info *info)
     return find_or_add(info, 0);
 }
 
+tt_block tt_block_find(const struct tt_block_info *info)
+{
+    return find_block(info, hash_info(info));
+}
+
 void tt_block_belongs(tt_block block, tt_block first)
 {
     if (block == first)

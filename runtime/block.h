@@ -13,7 +13,7 @@ struct tt_block_entry {
     uint32_t record;     /* its cell there */
     uint32_t unselected; /* its objects are not recorded, in that recording */
     uint32_t marks;      /* 1 + index in options.marked, in that recording; 0: none */
-    tt_block function;   /* the first place of its function; 0: there is no other */
+    tt_block function;   /* the first block of its function; 0: there is no other */
 };
 
 enum { TT_BLOCK_CHUNK = 4096, TT_BLOCK_CHUNKS = TT_BLOCKS_MAX / TT_BLOCK_CHUNK };
@@ -65,10 +65,14 @@ tt_block tt_block_native(const struct tt_block_info *);
 /* The same, but copies all strings. */
 tt_block tt_block_interpreted(const struct tt_block_info *);
 
-/* Between these two: a block is a place in the function whose first place is `first`. */
+/* Between these two: the block that has been made of this, or 0. */
+tt_block tt_block_find(const struct tt_block_info *);
+
+/* Between these two: a block belongs to the same function as `first`, which is the first
+ * of all its blocks. */
 void tt_block_belongs(tt_block, tt_block first);
 
-/* The first place of its function, if that has several; else 0. */
+/* The first block of its function, if that has several; else 0. */
 tt_block tt_block_function(tt_block);
 
 /* When a recording begins: adds the blocks that runtimes have declared so far. */

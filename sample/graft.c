@@ -453,14 +453,29 @@ void tt_graft_done(struct tt_grafting *h) { tt_descent_unlock(h->thread); }
 
 /* ── Charging ─────────────────────────────────────────────────────────────────────── */
 
+/* Is a function on the path of the activations?  One that found no room is a step, and
+ * may be there, too. */
+static int is_activated(const struct tt_grafting *h, tt_block block)
+{
+    const struct tt_tree *tree = &h->thread->tree;
+    const tt_block function = tt_block_function(block);
+    const struct tt_node *n = h->at->node;
+
+    while (n != tree->root &&
+           (n->key != block && (!function || tt_block_function(n->key) != function)))
+        n = tt_parent(tree, n);
+    return n != tree->root;
+}
+
 static void charge_hidden_steps(struct tt_grafting *h, uint64_t ticks)
 {
     struct tt_tree *tree = &h->thread->tree;
 
-    for (uint32_t i = 0; i < h->path.cuts; i++) {
-        (void)tt_tree_tally(tree, h->path.cut[i].block);
-        tt_tally_hidden(tree, h->path.cut[i].block, ticks);
-    }
+    for (uint32_t i = 0; i < h->path.cuts; i++)
+        if (!is_activated(h, h->path.cut[i].block)) {
+            (void)tt_tree_tally(tree, h->path.cut[i].block);
+            tt_tally_hidden(tree, h->path.cut[i].block, ticks);
+        }
 }
 
 /* Charges a sample without room to the nearest context that has some. */

@@ -3,7 +3,8 @@
  *
  *      module's number, link-time address  ->  block
  *
- * A second table has the first block of each function, for tt_block_function.
+ * A second table has one block of each function, for tt_block_function: that of its
+ * hooks, or of its first place.
  *
  * Writers of the tables hold the registry of blocks.  A module's number is never reused,
  * so a module that is loaded later at the same place is different. */
@@ -43,7 +44,7 @@ static uint64_t key_of(const struct tt_native *n)
            (tt_native_place(n) & (((uint64_t)1 << ADDRESS_BITS) - 1));
 }
 
-uint64_t tt_place_function(const struct tt_native *n)
+static struct tt_native start_of(const struct tt_native *n)
 {
     struct tt_native start = *n;
 
@@ -51,6 +52,13 @@ uint64_t tt_place_function(const struct tt_native *n)
         start.pc = n->function;
         start.flags |= TT_NATIVE_EXACT;
     }
+    return start;
+}
+
+uint64_t tt_place_function(const struct tt_native *n)
+{
+    const struct tt_native start = start_of(n);
+
     return key_of(&start);
 }
 
@@ -168,7 +176,9 @@ static const char *file_of(const struct tt_mapping *m)
     return m->module->mark ? m->module->mark : id_of(m->module);
 }
 
-static tt_block make(const struct tt_native *n, enum tt_kind kind)
+/* By `get`: finds or makes it. */
+static tt_block block_of(const struct tt_native *n, enum tt_kind kind,
+                         tt_block (*get)(const struct tt_block_info *))
 {
     struct tt_block_info info = {.kind = kind,
                                  .module = n->mapping ? n->mapping->module->path
@@ -179,26 +189,34 @@ static tt_block make(const struct tt_native *n, enum tt_kind kind)
 
     name_place(name, sizeof name, info.module, info.offset);
     info.name = name;
-    return tt_block_native(&info);
+    return get(&info);
+}
+
+static tt_block make_place(const struct tt_native *n)
+{
+    const struct tt_native start = start_of(n);
+    tt_block block = block_of(n, TT_KIND_NATIVE, tt_block_native), hooked;
+
+    if (block == TT_BLOCK_OTHER)
+        return block;
+    (void)keep(&table, key_of(n), block);
+    hooked = block_of(&start, TT_KIND_FUNCTION, tt_block_find);
+    tt_block_belongs(block, keep(&functions, key_of(&start), hooked ? hooked : block));
+    return block;
 }
 
 tt_block tt_place_get(struct tt_recording *r, const struct tt_native *n)
 {
     tt_block block = tt_place_find(n);
 
-    if (!block) {
-        block = make(n, TT_KIND_NATIVE);
-        if (block != TT_BLOCK_OTHER) {
-            (void)keep(&table, key_of(n), block);
-            tt_block_belongs(block, keep(&functions, tt_place_function(n), block));
-        }
-    }
+    if (!block)
+        block = make_place(n);
     return tt_block_publish(r, block);
 }
 
 tt_block tt_place_whole(struct tt_recording *r, const struct tt_native *n)
 {
-    return tt_block_publish(r, make(n, TT_KIND_FUNCTION));
+    return tt_block_publish(r, block_of(n, TT_KIND_FUNCTION, tt_block_native));
 }
 
 tt_block tt_place_marker(struct tt_recording *r, enum tt_unwind_end end)
