@@ -50,14 +50,15 @@ int tt_java_number(const struct tt_peek *peek, uint64_t address, unsigned size,
 
 int tt_java_bytes(const struct tt_peek *peek, uint64_t address, void *to, size_t size)
 {
-    char *at = to;
-    uint64_t word;
+    enum { ROOM = 64 };
+    char words[ROOM], *at = to;
 
     while (size) {
-        const size_t within = address & 7, n = size < 8 - within ? size : 8 - within;
-        if (!tt_safe_word(peek, address - within, &word))
+        const size_t within = address & 7,
+                     n = size < ROOM - within ? size : ROOM - within;
+        if (!tt_safe_read(peek, address - within, words, (within + n + 7) & ~(size_t)7))
             return 0;
-        memcpy(at, (const char *)&word + within, n);
+        memcpy(at, words + within, n);
         at += n;
         address += n;
         size -= n;

@@ -54,23 +54,31 @@ static uint64_t constant_at(const struct tt_java *j, const struct tt_peek *peek,
 }
 
 /* A symbol is made again at the same address, with another text: its length, its last bytes
- * and its random number are what can be compared at once. */
+ * and its random number are what can be compared at once.  Mostly all are in its first two
+ * words, or its last bytes are elsewhere. */
 static uint64_t print_of_symbol(const struct tt_java *j, const struct tt_peek *peek,
                                 uint64_t at)
 {
+    enum { HEAD = 16 };
     const struct tt_java_layout *l = &j->layout;
-    uint64_t h = tt_foreign_mix(1, at), length, word = 0;
-    uint32_t tail;
+    const int has_hash = l->symbol.hash != TT_JAVA_ABSENT;
+    uint64_t h = tt_foreign_mix(1, at), word = 0;
+    uint32_t length, tail;
+    char head[HEAD] = {0};
 
-    if (!tt_java_number(peek, at + l->symbol.length, 2, &length))
+    if (l->symbol.length > HEAD - 2 || (has_hash && l->symbol.hash > HEAD - 4) ||
+        (!tt_java_bytes(peek, at, head, HEAD) &&
+         !tt_java_bytes(peek, at, head, HEAD / 2)))
         return 0;
+    length = short_of(head, l->symbol.length);
     h = tt_foreign_mix(h, length);
-    if (l->symbol.hash != TT_JAVA_ABSENT &&
-        tt_java_number(peek, at + l->symbol.hash, 4, &word))
-        h = tt_foreign_mix(h, word >> 16);
-    tail = length < 8 ? (uint32_t)length : 8;
-    word = 0;
-    (void)tt_java_bytes(peek, at + l->symbol.body + length - tail, &word, tail);
+    if (has_hash)
+        h = tt_foreign_mix(h, short_of(head, l->symbol.hash + 2));
+    tail = length < 8 ? length : 8;
+    if (l->symbol.body + length <= HEAD)
+        memcpy(&word, head + l->symbol.body + length - tail, tail);
+    else
+        (void)tt_java_bytes(peek, at + l->symbol.body + length - tail, &word, tail);
     return tt_foreign_mix(h, word);
 }
 

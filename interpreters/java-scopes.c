@@ -64,27 +64,36 @@ static int find_tables(const struct tt_java *j, const struct tt_peek *peek, uint
     return set_places(t, blob, begin, end);
 }
 
-/* The scope of the first place at or after the offset.  -1: it cannot be read. */
+static int32_t offset_of(uint64_t place) { return (int32_t)place; }
+
+/* The scope of the first place at or after the offset.  -1: it cannot be read.  The last few
+ * places that it may be are read at once. */
 static int64_t find_scope(const struct tt_peek *peek, const struct tables *t,
                           uint32_t offset)
 {
-    uint32_t low = 0, high = t->count;
-    uint64_t place;
+    enum { FEW = 8, WORDS = PLACE / 8 };
+    uint32_t low = 0, high = t->count, i = 0;
+    uint64_t place[FEW * WORDS];
 
-    while (low < high) {
+    while (high - low >= FEW) {
         const uint32_t middle = low + (high - low) / 2;
-        if (!tt_safe_word(peek, t->places + (uint64_t)PLACE * middle, &place))
+        if (!tt_safe_word(peek, t->places + (uint64_t)PLACE * middle, place))
             return -1;
-        if ((int64_t)(int32_t)place < (int64_t)offset)
+        if ((int64_t)offset_of(*place) < (int64_t)offset)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == t->count ||
-        !tt_safe_word(peek, t->places + (uint64_t)PLACE * low, &place) ||
-        (int32_t)place == INT32_MAX) /* the end */
+    /* That at `high` itself, if there is one, is the first if those before it are not. */
+    high += high < t->count;
+    if (low == high || !tt_safe_read(peek, t->places + (uint64_t)PLACE * low, place,
+                                     (size_t)PLACE * (high - low)))
         return -1;
-    return (int64_t)(place >> 32);
+    while (i < high - low && (int64_t)offset_of(place[i * WORDS]) < (int64_t)offset)
+        i++;
+    if (i == high - low || offset_of(place[i * WORDS]) == INT32_MAX) /* the end */
+        return -1;
+    return (int64_t)(place[i * WORDS] >> 32);
 }
 
 static int read_scope(const struct tt_java *j, const struct tt_peek *peek,

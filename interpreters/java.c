@@ -21,6 +21,7 @@
 
 enum {
     SCOPES = 128,
+    KNOWN = 32,
     TRIES = 16,
     JAVAS = 2,
     STUB = 1, /* tt_interpreted.method: the code is no method's */
@@ -33,6 +34,9 @@ struct taking {
     struct tt_interpreted_stack *s;
     const struct tt_native *n;
     int is_broken, has_methods;
+    struct {
+        uint64_t method, print;
+    } known[KNOWN]; /* on this stack: while it is walked, none is another one */
 };
 
 static int add(struct taking *t, const struct tt_interpreted *f)
@@ -47,15 +51,26 @@ static int add(struct taking *t, const struct tt_interpreted *f)
     return 1;
 }
 
+static uint64_t print_of(struct taking *t, uint64_t method)
+{
+    const unsigned i = (method * 0x9e3779b97f4a7c15u >> 32) % KNOWN;
+    struct tt_java_method m;
+
+    if (t->known[i].method != method || !method) {
+        t->known[i].method = method;
+        t->known[i].print = tt_java_method(t->j, t->s->peek, method, &m)
+                                ? tt_java_print(t->j, t->s->peek, &m)
+                                : 0;
+    }
+    return t->known[i].print;
+}
+
 /* 0: there is no room.  A method that cannot be read leaves the native frame. */
 static int add_method(struct taking *t, uint64_t method, uint32_t at)
 {
     struct tt_interpreted f = {.code = method, .at = at};
-    struct tt_java_method m;
 
-    f.print = tt_java_method(t->j, t->s->peek, method, &m)
-                  ? tt_java_print(t->j, t->s->peek, &m)
-                  : 0;
+    f.print = print_of(t, method);
     t->is_broken |= !f.print;
     t->has_methods |= f.print != 0;
     return !f.print || add(t, &f);

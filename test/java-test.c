@@ -161,6 +161,36 @@ TEST(a_place_behind_the_last_one_has_no_method)
     CHECK_INT(tt_java_scopes(&java, &peek, CODE + 16, 0x21, s, 4), 0);
 }
 
+/* One and two methods by turns, each from its place on. */
+static uint32_t methods_from(uint32_t offset, uint32_t places, uint32_t step)
+{
+    for (uint32_t i = 1; i + 1 < places; i++)
+        if (step * i >= offset)
+            return 1 + i % 2;
+    return 0;
+}
+
+TEST(of_many_places_that_at_or_after_the_offset_is_found)
+{
+    enum { STEP = 5, MOST = 40 };
+    struct tt_java_scope s[4];
+
+    (void)make_memory(17);
+    for (uint32_t n = 2; n < MOST; n++) {
+        const uint64_t end = (uint64_t)BASE + SIZE - 16 * (uint64_t)n - CODE - 16;
+        store_half(CODE + 16 + 72, (uint32_t)end); /* up to the end of memory */
+        store_half(CODE + 16 + 76, (uint32_t)end + 16 * n);
+        for (uint32_t i = 0; i < n; i++)
+            store(CODE + 16 + end + 16 * i,
+                  i == 0       ? UINT32_MAX
+                  : i == n - 1 ? INT32_MAX
+                               : STEP * i | (uint64_t)(i % 2 ? 8 : 4) << 32);
+        for (uint32_t offset = 0; offset < STEP * n; offset++)
+            CHECK_INT(tt_java_scopes(&java, &peek, CODE + 16, offset, s, 4),
+                      methods_from(offset, n, STEP));
+    }
+}
+
 TEST(numbers_are_decoded_as_the_machine_writes_them)
 {
     static const struct {
