@@ -65,13 +65,18 @@ static uint64_t kind_of(const struct tt_peek *peek, uint64_t object)
     return tt_safe_word(peek, object, &flags) ? flags & TT_RUBY_KIND : 0;
 }
 
+static uint32_t internal_of(uint64_t flags)
+{
+    return (flags & TT_RUBY_KIND) == TT_RUBY_INTERNAL
+               ? flags >> TT_RUBY_INTERNAL_SHIFT & 15
+               : 0;
+}
+
 uint32_t tt_ruby_internal(const struct tt_peek *peek, uint64_t object)
 {
     uint64_t flags;
 
-    if (!tt_safe_word(peek, object, &flags) || (flags & TT_RUBY_KIND) != TT_RUBY_INTERNAL)
-        return 0;
-    return flags >> TT_RUBY_INTERNAL_SHIFT & 15;
+    return tt_safe_word(peek, object, &flags) ? internal_of(flags) : 0;
 }
 
 /* ── Texts ────────────────────────────────────────────────────────────────────────── */
@@ -230,8 +235,8 @@ static char *put_class(const struct tt_peek *peek, uint64_t class, char *to,
 
 static int read_method(const struct tt_peek *peek, uint64_t method, char out[METHOD_SIZE])
 {
-    return tt_ruby_internal(peek, method) == TT_RUBY_METHOD &&
-           tt_safe_read(peek, method, out, METHOD_SIZE);
+    return tt_safe_read(peek, method, out, METHOD_SIZE) &&
+           internal_of(tt_foreign_word(out, 0)) == TT_RUBY_METHOD;
 }
 
 uint64_t tt_ruby_function(const struct tt_peek *peek, uint64_t method, uint64_t *print)
@@ -273,11 +278,12 @@ static int describe_method(const struct tt_interpreted *f, uint64_t names,
 static int read_body(const struct tt_peek *peek, uint64_t code,
                      char out[TT_RUBY_BODY_SIZE])
 {
-    uint64_t body;
+    char head[TT_RUBY_BODY + 8];
 
-    return tt_ruby_internal(peek, code) == TT_RUBY_CODE &&
-           tt_safe_word(peek, code + TT_RUBY_BODY, &body) &&
-           tt_safe_read(peek, body, out, TT_RUBY_BODY_SIZE);
+    return tt_safe_read(peek, code, head, sizeof head) &&
+           internal_of(tt_foreign_word(head, 0)) == TT_RUBY_CODE &&
+           tt_safe_read(peek, tt_foreign_word(head, TT_RUBY_BODY), out,
+                        TT_RUBY_BODY_SIZE);
 }
 
 uint64_t tt_ruby_print(const struct tt_peek *peek, uint64_t code, uint64_t method)

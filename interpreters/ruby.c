@@ -170,13 +170,18 @@ static int take_frame(struct taking *t, const char frame[FRAME_SIZE])
 
 static enum tt_interpreted_end take_frames(struct taking *t, uint64_t at, uint64_t end)
 {
-    char frame[FRAME_SIZE];
+    enum { AT_ONCE = 8 };
+    char frame[AT_ONCE][FRAME_SIZE];
 
-    for (int n = 0; at < end; n++, at += FRAME_SIZE) {
+    for (uint64_t n = 0; at < end; n++, at += FRAME_SIZE) {
+        const uint64_t left = (end - at) / FRAME_SIZE;
         if (t->s->room - t->s->count < 2)
             return TT_INTERPRETED_FULL;
-        if (n == FRAMES_MAX || !tt_safe_read(t->s->peek, at, frame, sizeof frame) ||
-            !take_frame(t, frame))
+        if (n == FRAMES_MAX ||
+            (n % AT_ONCE == 0 &&
+             !tt_safe_read(t->s->peek, at, frame,
+                           FRAME_SIZE * (left < AT_ONCE ? left : AT_ONCE))) ||
+            !take_frame(t, frame[n % AT_ONCE]))
             return TT_INTERPRETED_BROKEN;
     }
     return TT_INTERPRETED_WHOLE;
