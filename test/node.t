@@ -100,6 +100,38 @@ builtins()
 }
 try "V8's own code has its names, without any option" builtins
 
+# Where a builtin runs without a frame, its caller is found nevertheless.  Of what calls the caller, the script
+# measures the time.
+cat >callers.js <<'EOF'
+const shapes = [];
+for (let i = 0; i < 64; i++) { const o = {}; for (let k = 0; k < i % 8; k++) o['q' + i + '_' + k] = k; o.a = i; o.b = i; o.c = String(i); shapes.push(o); }
+const map = new Map(shapes.map((o, i) => [o, i])), spent = () => process.cpuUsage().user;
+let sink = 0;
+function busy(o, p) { let n = o.a + p.b; if (o.c === p.c) n++; n += map.get(o); n += (o.c + p.c).length; sink += n; return [n, n].indexOf(3); }
+function idle(o, p) { return 1; }
+function outer(i) { return busy(shapes[i & 63], shapes[(i * 7) & 63]) & 1; }
+function bare(i) { return idle(shapes[i & 63], shapes[(i * 7) & 63]) & 1; }
+function turn(n) { let sum = 0; for (let i = 0; i < n; i++) sum += outer(i); return sum; }
+function turn_bare(n) { let sum = 0; for (let i = 0; i < n; i++) sum += bare(i); return sum; }
+let rounds = 0, alone = 0, all = 0;
+turn(1e5); turn_bare(1e5);
+do { let t = spent(); turn_bare(1e5); alone += spent() - t; t = spent(); turn(1e5); all += spent() - t; } while (++rounds < 100);
+console.log(alone / all);
+EOF
+callers()
+{
+    "$tallytree" record --force -o callers.tt -- node --no-turbo-inlining callers.js >alone 2>err || { cat err; return 1; }
+    "$tallytree" report flat --limit all --csv callers.tt >flat.csv
+    python3 - "$(cat alone)" <<'EOF'
+import csv, re, sys
+rows = list(csv.DictReader(open("flat.csv")))
+busy, turn = (sum(float(r["inclusive"]) for r in rows if re.split(r" \(", r["name"])[0] == n) for n in ("busy", "turn"))
+print("alone", sys.argv[1], "busy", busy / turn)
+assert busy / turn >= 1 - float(sys.argv[1]) - 0.12
+EOF
+}
+try "time of V8's code belongs to the function that calls it" callers
+
 # ── As it does alone ─────────────────────────────────────────────────────────────────
 same() # NODE'S ARGUMENTS...
 {
