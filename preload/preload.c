@@ -19,6 +19,7 @@
 #include "preload.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,6 +257,28 @@ static int times_exactly(const struct tt_options *o)
     return 0;
 }
 
+/* Chromium's zygote, which its other processes are forked from, ends if it has two threads. */
+static int is_zygote(void)
+{
+    static const char option[] = "--type=zygote";
+    char words[4096];
+    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const ssize_t size = fd < 0 ? -1 : read(fd, words, sizeof words);
+
+    if (fd >= 0)
+        close(fd);
+    return size > 0 && memmem(words, (size_t)size, option, sizeof option) != NULL;
+}
+
+static const char *start_wall(uint32_t hz)
+{
+    if (is_zygote())
+        return "; no waits: a zygote must have one thread";
+    return tt_wall_start(hz) == 0
+               ? ""
+               : "; the system does not allow access to waiting threads";
+}
+
 static int start(const char *words, const char *folder)
 {
     struct tt_native_sampler_options looks = {0};
@@ -285,9 +308,7 @@ static int start(const char *words, const char *folder)
         tt_looker = NULL;
         unlink(o.output);
     } else if (looks.wall) {
-        preload.wall = tt_wall_start(o.hz) == 0
-                           ? ""
-                           : "; the system does not allow access to waiting threads";
+        preload.wall = start_wall(o.hz);
         tt_recording->header->wall = !*preload.wall;
     }
     return error;

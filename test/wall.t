@@ -205,4 +205,10 @@ try "and the sleep after them is recorded" slept
 try "and if no thread can be created after them" alone pid
 says_so() { "$tallytree" report header "$tmp/tt" | grep -q "no waits after it changed its namespaces" || grep -q "^-1" "$tmp/out"; }
 try "that is said" says_so
+zygote()
+{
+    [ "$("$tallytree" record --wall --force -o "$tmp/tt" -- bash -c 'set -- /proc/self/task/*; echo $#; sleep 0.1' bash --type=zygote)" = 1 ] &&
+        "$tallytree" report header "$tmp/tt" | grep -q "no waits: a zygote must have one thread"
+}
+try "Chromium's zygote, which counts its threads, has none of ours, and that is said" zygote
 finish
