@@ -344,7 +344,6 @@ uint32_t tt_tree_common(const struct tt_tree *t, const struct tt_node *a,
     return n;
 }
 
-/* Mostly it is near. */
 int tt_tree_is_topmost(const struct tt_tree *t, const struct tt_node *n)
 {
     const tt_block function = tt_block_function(n->key);
@@ -358,6 +357,7 @@ int tt_tree_is_topmost(const struct tt_tree *t, const struct tt_node *n)
     return 1;
 }
 
+/* Mostly it is near. */
 int tt_tree_is_above(const struct tt_tree *t, const struct tt_node *a,
                      const struct tt_node *b)
 {

@@ -238,14 +238,22 @@ static tt_block find_line(struct tt_grafting *h, const struct tt_interpreted *f,
     return locked ? tt_interpreted_get_line(r, f, &h->peek) : 0;
 }
 
+/* [other blocks] are one function. */
+static void add_step(struct tt_grafting *h, uint64_t function, tt_block block)
+{
+    const struct tt_options *o = &h->thread->recording->options;
+
+    tt_path_step(&h->path, o->unwound, o->unwound_length,
+                 block == TT_BLOCK_OTHER ? identity_of(block) : function, block);
+}
+
 /* The line in a function, as a step below it. */
 static int step_to_line(struct tt_grafting *h, const struct tt_interpreted *f, int locked)
 {
-    const struct tt_options *o = &h->thread->recording->options;
     tt_block block = find_line(h, f, locked);
 
     if (block && block != TT_BLOCK_OTHER)
-        tt_path_step(&h->path, o->unwound, o->unwound_length, identity_of(block), block);
+        add_step(h, identity_of(block), block);
     return block != 0;
 }
 
@@ -254,7 +262,6 @@ static int step_to_line(struct tt_grafting *h, const struct tt_interpreted *f, i
  * functions. */
 static int step(struct tt_grafting *h, struct tt_merged m, int locked, uint64_t *inside)
 {
-    const struct tt_options *o = &h->thread->recording->options;
     tt_block block = m.is_interpreted
                          ? find_function(h, &h->script.frame[m.index], locked)
                          : find_block(h, &h->frame[m.index], locked);
@@ -265,10 +272,8 @@ static int step(struct tt_grafting *h, struct tt_merged m, int locked, uint64_t 
     if (m.is_interpreted)
         *inside = function = identity_of(block);
     else
-        function = block == TT_BLOCK_OTHER
-                       ? identity_of(block)
-                       : tt_place_function(&h->frame[m.index]) ^ *inside << 1;
-    tt_path_step(&h->path, o->unwound, o->unwound_length, function, block);
+        function = tt_place_function(&h->frame[m.index]) ^ *inside << 1;
+    add_step(h, function, block);
     return !m.is_interpreted || !tt_interpreted_lines ||
            step_to_line(h, &h->script.frame[m.index], locked);
 }
@@ -277,7 +282,6 @@ static int step(struct tt_grafting *h, struct tt_merged m, int locked, uint64_t 
 static int find_path(struct tt_grafting *h, int locked)
 {
     struct tt_recording *r = h->thread->recording;
-    const struct tt_options *o = &r->options;
     const uint32_t steps = h->script.count ? h->script.count : h->stack.count,
                    each = h->script.count && tt_interpreted_lines ? 2 : 1;
     uint64_t inside = 0;
@@ -288,7 +292,7 @@ static int find_path(struct tt_grafting *h, int locked)
         if (!locked)
             return 0;
         block = tt_place_marker(r, h->stack.end);
-        tt_path_step(&h->path, o->unwound, o->unwound_length, UINT64_MAX, block);
+        add_step(h, UINT64_MAX, block);
     }
     for (uint32_t i = steps; i-- > 0;) {
         struct tt_merged m = {i, 0};
@@ -302,7 +306,7 @@ static int find_path(struct tt_grafting *h, int locked)
         block = tt_place_wait(r, h->wait, locked);
         if (!block)
             return 0;
-        tt_path_step(&h->path, o->unwound, o->unwound_length, WAIT, block);
+        add_step(h, WAIT, block);
     }
     tt_path_end(&h->path);
     return 1;
