@@ -428,9 +428,11 @@ static __attribute__((constructor)) void begin_at_once(void)
 {
     const char *words = secure_getenv("TALLYTREE"),
                *folder = secure_getenv("TALLYTREE_FOLDER");
+    const int saved = errno;
 
     if (secure_getenv("TALLYTREE_FUNCTIONS") && words && folder)
         begin(words, folder);
+    errno = saved; /* 0 when the program begins */
 }
 
 /* Ends a recording that is still running when the process ends. */

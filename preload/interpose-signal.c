@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -192,28 +191,14 @@ TT_INTERPOSE int prctl(int option, ...)
 
 /* ── Namespaces ───────────────────────────────────────────────────────────────────── */
 
-/* unshare() for such a part of a process, and setns(), fail if it has two threads. */
-static int is_alone_only(long number, const long a[6])
-{
-    return number == SYS_setns ||
-           (number == SYS_unshare &&
-            (a[0] & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM)));
-}
-
-static long change_namespace(long number, const long a[6])
-{
-    return is_alone_only(number, a) ? tt_preload_call_alone(number, a)
-                                    : tt_call_system(number, a);
-}
-
 TT_INTERPOSE int unshare(int flags)
 {
-    return (int)change_namespace(SYS_unshare, (long[6]){flags});
+    return (int)tt_preload_call_alone(SYS_unshare, (long[6]){flags});
 }
 
 TT_INTERPOSE int setns(int fd, int type)
 {
-    return (int)change_namespace(SYS_setns, (long[6]){fd, type});
+    return (int)tt_preload_call_alone(SYS_setns, (long[6]){fd, type});
 }
 
 /* ── Calls by number ──────────────────────────────────────────────────────────────── */
@@ -270,7 +255,9 @@ long tt_preload_call(long number, ...)
         return set_our_action(a);
     if (number == SYS_execve || number == SYS_execveat)
         return become(number, a);
-    return change_namespace(number, a);
+    if (number == SYS_unshare || number == SYS_setns)
+        return tt_preload_call_alone(number, a);
+    return tt_call_system(number, a);
 }
 
 /* A child that begins on a stack that the program gives it, or on its parent's, must not

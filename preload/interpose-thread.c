@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* interpose-thread.c - gives threads their strand, and their timer, before they run. */
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <threads.h>
@@ -18,6 +19,7 @@ struct beginning {
 
 static void enter(uintptr_t function)
 {
+    const int saved = errno; /* a thread begins with 0 */
     struct tt_thread *t = tt_thread_enter();
 
     tt_graft_know_stack();
@@ -25,6 +27,7 @@ static void enter(uintptr_t function)
         tt_thread_leave(t);
     if (&tt_preload_collector && tt_preload_collector.began)
         tt_preload_collector.began(function);
+    errno = saved;
 }
 
 static void *begin(void *arg)

@@ -236,6 +236,8 @@ static void say_unseen(void)
 
 static void after_fork_in_child(void)
 {
+    const int saved = errno;
+
     if (tt_has_ceased())
         return;
     preload.cpu = process_cpu();
@@ -247,6 +249,7 @@ static void after_fork_in_child(void)
     if (has_collector())
         tt_preload_collector.forked();
     enter_thread();
+    errno = saved;
 }
 
 static int times_exactly(const struct tt_options *o)
@@ -338,7 +341,7 @@ static int is_simulated(void)
     return loaded && strstr(loaded, "/vgpreload_") != NULL;
 }
 
-void tt_preload_start(void)
+static void begin(void)
 {
     const char *words = secure_getenv("TALLYTREE"),
                *folder = secure_getenv("TALLYTREE_FOLDER");
@@ -365,6 +368,14 @@ void tt_preload_start(void)
         __atomic_store_n(tt_preload_collector.on, 1, __ATOMIC_RELEASE);
 }
 
+void tt_preload_start(void)
+{
+    const int saved = errno;
+
+    begin();
+    errno = saved;
+}
+
 static void add_to_source(const char *text)
 {
     struct tt_header *h = tt_recording->header;
@@ -373,15 +384,46 @@ static void add_to_source(const char *text)
     (void)snprintf(h->source + length, sizeof h->source - length, "%s", text);
 }
 
+static int is_for_threads(long result)
+{
+    return result < 0 && (errno == EINVAL || errno == EUSERS);
+}
+
+/* A thread that has ended is in the way for a moment longer. */
+static long repeat(long number, const long a[6])
+{
+    enum { TIMES = 20 };
+    const struct timespec moment = {0, 50000};
+    const int before = errno;
+    long result = tt_call_system(number, a);
+
+    for (int i = 1; i < TIMES && is_for_threads(result); i++) {
+        (void)tt_call_system(SYS_nanosleep, (long[6]){(long)(uintptr_t)&moment});
+        errno = before;
+        result = tt_call_system(number, a);
+    }
+    return result;
+}
+
 long tt_preload_call_alone(long number, const long a[6])
 {
-    const int paused = tt_preload_is_here() && tt_wall_pause();
-    const long result = tt_call_system(number, a);
-    const int saved = errno;
+    const int before = errno;
+    long result = tt_call_system(number, a);
+    int after = errno, state, paused;
 
-    if (paused && tt_wall_resume() != 0)
+    if (!is_for_threads(result) || !tt_preload_is_here())
+        return result;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    paused = tt_wall_pause();
+    if (paused > 0) {
+        errno = before;
+        result = repeat(number, a);
+        after = errno;
+    }
+    if (paused < 0 || (paused && tt_wall_resume() != 0))
         add_to_source("; no waits after it changed its namespaces");
-    errno = saved;
+    (void)pthread_setcancelstate(state, NULL);
+    errno = after;
     return result;
 }
 
@@ -433,8 +475,10 @@ _Noreturn void interposed_exit_too(int status) __asm__("_Exit");
 TT_INTERPOSE _Noreturn void interposed_exit(int status) { EXIT(status); }
 TT_INTERPOSE _Noreturn void interposed_exit_too(int status) { EXIT(status); }
 
+/* Also errno is as it would be without us: 0 when the program begins. */
 static __attribute__((constructor)) void construct(void)
 {
+    const int saved = errno;
     uint64_t file;
 
     tt_preload_start();
@@ -444,9 +488,11 @@ static __attribute__((constructor)) void construct(void)
     if (*preload.node) {
         tt_recording->header->names_file = file;
         tt_unwind_by_frames = 1;
-        tt_preload_resume_loads();
+        if (!preload.sanitizer)
+            tt_preload_resume_loads();
         say_interpreters();
     }
+    errno = saved;
 }
 
 /* A child that no fork handler has seen leaves the recording to its parent. */

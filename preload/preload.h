@@ -24,7 +24,8 @@ int tt_preload_is_here(void);
 void tt_preload_leave(void);
 int tt_preload_stay(int result);
 
-/* A system call that needs the process to have one thread: ours end meanwhile. */
+/* A system call that may need the process to have one thread: if it fails for two, and the
+ * others are ours, these end meanwhile. */
 long tt_preload_call_alone(long number, const long a[6]);
 
 /* Ends recording for good: the program is about to restrict its system calls. */

@@ -891,10 +891,9 @@ static void charge_to(struct tt_grafting *h, struct tt_node *n, uint32_t made,
                       const struct drawn *d)
 {
     const uint64_t start = h->thread->recording->header->start_ticks; /* in ns, too */
-    const int is_whole = made == h->path.count;
 
     tt_graft_charge(h, n, made, d->amount, d->metric);
-    if (d->metric || is_whole)
+    if (d->metric || made == h->path.count)
         tt_bump(&n->samples, d->metric ? (uint64_t)-1 : d->samples - 1);
     if (!d->metric)
         tt_log_add(h->thread, NULL, n, d->amount, d->time > start ? d->time - start : 0);

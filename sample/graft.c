@@ -48,7 +48,8 @@ static int load_bytes(uint64_t address, void *to, size_t size)
     const uint64_t skip = address & 7, words = (skip + size + 7) / 8;
     uint64_t word[WORDS];
 
-    if (words > WORDS || address >> ADDRESS_BITS ||
+    if (!tt_safe_loads || !tt_safe_thread.direct || words > WORDS ||
+        address >> ADDRESS_BITS ||
         !tt_safe_copy(word, address - skip, words, tt_safe_thread.stack))
         return 0;
     memcpy(to, (const char *)word + skip, size);
@@ -63,7 +64,7 @@ static void look_at_own_stack(struct tt_grafting *h, uint64_t from)
         tt_peek_own(&h->peek, sp, h->stack_end);
     else
         tt_peek_own(&h->peek, NULL, NULL);
-    h->peek.load = tt_safe_loads && tt_safe_thread.direct ? load_bytes : NULL;
+    h->peek.load = load_bytes;
 }
 
 static void unwind(struct tt_grafting *h)
@@ -520,6 +521,8 @@ static void count_end(const struct tt_grafting *h)
 void tt_graft_charge(struct tt_grafting *h, struct tt_node *n, uint32_t made,
                      uint64_t amount, uint32_t metric)
 {
+    const uint32_t count = h->path.count, cuts = h->path.cuts;
+
     count_end(h);
     if (made < h->path.count && !metric)
         charge_elsewhere(h, n, made, amount);
@@ -527,6 +530,8 @@ void tt_graft_charge(struct tt_grafting *h, struct tt_node *n, uint32_t made,
         tt_charge_below(h->thread, h->at, n, amount, metric);
     if (!metric)
         charge_hidden_steps(h, amount);
+    h->path.count = count; /* it may be charged again */
+    h->path.cuts = cuts;
 }
 
 /* ── Another stack ────────────────────────────────────────────────────────────────── */

@@ -195,13 +195,16 @@ static tt_block block_of(const struct tt_native *n, enum tt_kind kind,
 static tt_block make_place(const struct tt_native *n)
 {
     const struct tt_native start = start_of(n);
-    tt_block block = block_of(n, TT_KIND_NATIVE, tt_block_native), hooked;
+    tt_block block = block_of(n, TT_KIND_NATIVE, tt_block_native), hooked, first;
 
     if (block == TT_BLOCK_OTHER)
         return block;
     (void)keep(&table, key_of(n), block);
     hooked = block_of(&start, TT_KIND_FUNCTION, tt_block_find);
-    tt_block_belongs(block, keep(&functions, key_of(&start), hooked ? hooked : block));
+    first = keep(&functions, key_of(&start), hooked ? hooked : block);
+    tt_block_belongs(block, first);
+    if (hooked) /* it may have been made after the first place */
+        tt_block_belongs(hooked, first);
     return block;
 }
 

@@ -23,7 +23,6 @@
 #include <linux/close_range.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -493,20 +492,32 @@ static int stop(void)
 
 void tt_wall_stop(void) { (void)stop(); }
 
+/* The calling thread, and these two. */
+static int is_alone_with_them(void)
+{
+    enum { OTHERS = 2, NO_THREAD = 2 }; /* links of the folder */
+    struct stat s;
+
+    return stat("/proc/self/task", &s) == 0 && s.st_nlink == NO_THREAD + OTHERS + 1;
+}
+
 /* A joined thread is a part of the process for a moment longer. */
 static void wait_until_gone(int tid)
 {
     const uint64_t until = tt_clock_monotonic() + PATIENCE * 1000000000ull;
+    const struct timespec moment = {0, 50000};
 
     while (tt_call_system(SYS_tgkill, (long[6]){rounds.pid, tid, 0}) == 0 &&
            tt_clock_monotonic() < until)
-        (void)sched_yield();
+        (void)tt_call_system(SYS_nanosleep, (long[6]){(long)(uintptr_t)&moment});
 }
 
 int tt_wall_pause(void)
 {
-    if (!stop())
+    if (!rounds.running || !is_alone_with_them())
         return 0;
+    if (!stop())
+        return -1;
     wait_until_gone(rounds.tid);
     wait_until_gone(rounds.guard_tid);
     return 1;

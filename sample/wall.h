@@ -33,7 +33,7 @@ void tt_wall_stop(void);
 void tt_wall_forked(void);
 
 /* For a call that needs the process to have one thread.  1: our threads have ended until
- * tt_wall_resume; 0: there were none. */
+ * tt_wall_resume; 0: there are none, or others; less: they end later, and for good. */
 int tt_wall_pause(void);
 int tt_wall_resume(void);
 

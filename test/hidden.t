@@ -115,4 +115,53 @@ for policy in none edge block; do
 done
 "${CC:-cc}" -O1 -g -fno-inline -finstrument-functions -o "$tmp/hooked" "$tmp/places.c"
 try "samples below hooks of the same functions" shares none 512nodes hooked
+
+# A wait that finds no room is charged at each look, until it ends.
+cat >"$tmp/rest.c" <<'END'
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static volatile unsigned long sink;
+__attribute__((noinline)) static void spin(void) { for (int i = 0; i < 4000; i++) sink += (unsigned)i; }
+#define F(name, a, b, c) \
+    __attribute__((noinline)) static void name(int depth) \
+    { \
+        int next = depth ? rand() % 3 : 3; \
+        if (next == 0) a(depth - 1); \
+        else if (next == 1) b(depth - 1); \
+        else if (next == 2) c(depth - 1); \
+        else spin(); \
+        sink++; \
+    }
+static void g(int), h(int);
+static void f(int);
+F(f, f, g, h)
+F(g, g, h, f)
+F(h, h, f, g)
+__attribute__((noinline)) static void rest(void) { usleep(1000000); sink++; }
+__attribute__((noinline)) static void before(void) { rest(); sink++; }
+int main(void)
+{
+    struct timespec t;
+    do {
+        f(14);
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    } while (t.tv_sec < 1);
+    before();
+}
+END
+rests()
+{
+    "$TT_BUILD/tallytree" record --wall --recursion none --sampled=2000 --budget "$1" --force -o "$tmp/tt" -- "$tmp/rest" >/dev/null 2>&1 &&
+        "$TT_BUILD/tallytree" report flat --limit all --csv "$tmp/tt" >"$tmp/csv" || return
+    awk -F, '$10 == "[waits: sleep]" { found = $6 > 0.9 * $9 && $9 > 5e8 } { print } END { exit !found }' "$tmp/csv"
+}
+if cat /proc/self/syscall >/dev/null 2>&1; then
+    "${CC:-cc}" -O1 -g -fno-optimize-sibling-calls -o "$tmp/rest" "$tmp/rest.c"
+    for budget in 64nodes 100nodes; do
+        try "a wait without room has its own time: budget $budget" rests $budget
+    done
+else
+    skip "a wait without room has its own time" "/proc does not say here where threads wait"
+fi
 finish

@@ -713,14 +713,38 @@ static void run_handler_forks(int quiet)
     printf("%d\n", right);
 }
 
+static void *get_errno(void *arg)
+{
+    *(int *)arg = errno;
+    return NULL;
+}
+
+/* errno where the program, a thread and a child begin. */
+static void print_errno(int at_start)
+{
+    int in_thread = -1;
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, get_errno, &in_thread) == 0)
+        pthread_join(thread, NULL);
+    printf("errno %d %d\n", at_start, in_thread);
+    errno = 77;
+    if (fork() == 0) {
+        printf("errno %d\n", errno);
+        _exit(0);
+    }
+    (void)wait(NULL);
+}
+
 /* What a careful program knows of itself. */
-static void run_self(void)
+static void run_self(int at_start)
 {
     char name[64];
     ssize_t length = readlink("/proc/self/exe", name, sizeof name - 1);
     int fds[2];
 
     printf("%d\n", length > 0);
+    print_errno(at_start);
     print_masks();
     printf("%d\n", unshare(CLONE_FS));
     printf("%d\n", unshare(CLONE_NEWUSER));
@@ -739,6 +763,7 @@ static int is_command(char **argv, const char *name)
 
 int main(int argc, char **argv)
 {
+    const int at_start = errno;
     int n = argc > 2 ? atoi(argv[2]) : 0;
 
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -777,7 +802,7 @@ int main(int argc, char **argv)
     else if (is_command(argv, "returning"))
         run_returning_forks();
     else if (is_command(argv, "self"))
-        run_self();
+        run_self(at_start);
     else
         return 2;
     return 0;

@@ -185,11 +185,10 @@ static enum tt_guess guess(struct walk *w)
     if (!w->cache || w->exact ||
         !tt_peek_bytes(w->peek, pc - sizeof *code, code, sizeof code))
         return tt_machine_guess(w->r, w->peek, w->exact, &endless);
-    known = w->cache->guessed[i].pc == pc &&
+    known = w->cache->guessed[i].pc == pc && w->cache->guessed[i].lost == before.lost &&
             memcmp(w->cache->guessed[i].code, code, sizeof code) == 0;
-    endless = known && w->cache->guessed[i].endless &&
-              w->cache->guessed[i].lost == before.lost;
-    if (known && !w->cache->guessed[i].endless && tt_machine_follow_frame(w->r, w->peek))
+    endless = known && w->cache->guessed[i].endless;
+    if (known && !endless && tt_machine_follow_frame(w->r, w->peek))
         return TT_GUESS_CALLER;
     result = tt_machine_guess(w->r, w->peek, 0, &endless);
     if (endless || (result == TT_GUESS_CALLER && is_framed(before, w))) {
