@@ -13,7 +13,8 @@ enum { PIECE = 1 << 16, NAMES_AT = 1024 }; /* the file is read in pieces of this
 
 static struct tt_program program;
 
-/* A file of a header, two sections, and names: all NULs but for the text at `at`. */
+/* Writes a file with a header, two sections, and names.  They are one long name, except for the
+ * text at `at`. */
 static int write_file(size_t size, size_t at, const char *text, size_t length)
 {
     static char file[NAMES_AT + 3 * PIECE];

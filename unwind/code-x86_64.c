@@ -37,8 +37,8 @@ struct reading {
     struct tt_peek *peek;
     struct path now, later[BRANCHES];
     unsigned branches, steps, targets;
-    int returns,
-        unread; /* a path came to a return with a known stack; a word was not readable */
+    int returns;         /* a path came to a return, with a known stack pointer */
+    int unread;          /* a word was not readable */
     uint64_t seen[SEEN]; /* targets of jumps */
 };
 

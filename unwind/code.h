@@ -6,7 +6,8 @@
 #include "machine.h"
 
 /* Steps to the caller, by following the code to its return.  0: it is not found, and the
- * registers are unchanged.  Less: nor is it with other values of the known registers.  Async-signal-safe; needs 3 KB of stack. */
+ * registers are unchanged.  Less: with other values of the known registers it is not found
+ * either.  Async-signal-safe; needs 3 KB of stack. */
 int tt_code_leave(struct tt_registers *, struct tt_peek *, int exact);
 
 /* tt_machine_find_frame for x86-64. */
