@@ -19,6 +19,16 @@ double bench_thread_time(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 double bench_process_time(void) { return read_clock(CLOCK_PROCESS_CPUTIME_ID); }
 
+double bench_now(void) { return read_clock(CLOCK_MONOTONIC); }
+
+void bench_drop_caches(void)
+{
+    static volatile char caches[8 << 20];
+
+    for (size_t i = 0; i < sizeof caches; i += 64)
+        caches[i]++;
+}
+
 static cpu_set_t allowed; /* as it was at the first bench_pin */
 
 void bench_pin(void)

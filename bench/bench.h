@@ -15,6 +15,12 @@ struct bench_interval {
 double bench_thread_time(void);
 double bench_process_time(void);
 
+/* Of the monotonic clock, in ns. */
+double bench_now(void);
+
+/* Fills the processor's caches with other data. */
+void bench_drop_caches(void);
+
 /* Keeps the calling thread on the last CPU it may use, until bench_unpin.  Threads that
  * exist already, a sampler above all, stay free to use the others. */
 void bench_pin(void);

@@ -22,27 +22,13 @@
 #include "graft.h"
 #include "strand.h"
 
-enum { WARM = 10, MAX = 4000, CACHES = 8 << 20, STACK = 256 << 10, START_US = 1500000 };
+enum { WARM = 10, MAX = 4000, STACK = 256 << 10, START_US = 1500000 };
 
 static struct tt_grafting graft;
 static double ns[2][2][MAX], added[2][MAX], natives[MAX], functions[MAX]; /* warm, with */
 static size_t stacks, bad, empty;
 static volatile int owner, stopped;
-static char caches[CACHES], spare[STACK] __attribute__((aligned(64)));
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void drop_caches(void)
-{
-    for (size_t i = 0; i < sizeof caches; i += 64)
-        caches[i]++;
-}
+static char spare[STACK] __attribute__((aligned(64)));
 
 /* Frames of compiled code are native ones. */
 static int unwind_natively(const ucontext_t *context)
@@ -73,11 +59,11 @@ static int unwind(const ucontext_t *context)
 
 static double time_of(const ucontext_t *context, int with, int times)
 {
-    double begin = now();
+    double begin = bench_now();
 
     for (int i = 0; i < times; i++)
         bad += !(with ? unwind(context) : unwind_natively(context));
-    return (now() - begin) / times;
+    return (bench_now() - begin) / times;
 }
 
 static void measure(void *arg)
@@ -93,7 +79,7 @@ static void measure(void *arg)
         for (unsigned i = 0; i < 2; i++) {
             const int with = (stacks + i) & 1;
             if (!warm)
-                drop_caches();
+                bench_drop_caches();
             ns[warm][with][stacks] = time_of(context, with, warm ? WARM : 1);
         }
         added[warm][stacks] = ns[warm][1][stacks] - ns[warm][0][stacks];
@@ -223,7 +209,8 @@ static void *run(void *seconds)
     sigaction(SIGPROF, &action, NULL);
     catch_faults();
     setitimer(ITIMER_PROF, &every, NULL);
-    for (double end = now() + atof(seconds) * 1e9; now() < end && stacks < MAX;)
+    for (double end = bench_now() + atof(seconds) * 1e9;
+         bench_now() < end && stacks < MAX;)
         usleep(100000);
     finish();
     return NULL;

@@ -14,7 +14,7 @@
 #include "graft.h"
 #include "strand.h"
 
-enum { WARM = 20, MAX = 20000, CACHES = 8 << 20 };
+enum { WARM = 20, MAX = 20000 };
 
 enum figure { UNWIND, FIND, FIGURES };
 
@@ -23,25 +23,10 @@ static double ns[2][2][FIGURES][MAX]; /* cold, with functions */
 static double added[2][FIGURES][MAX], natives[MAX], functions[MAX];
 static size_t stacks;
 static unsigned bad;
-static char caches[CACHES];
 
 int bench_begin(const char *options);
 int bench_stack(void);
 void bench_end(void);
-
-static double now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static void drop_caches(void)
-{
-    for (size_t i = 0; i < sizeof caches; i += 64)
-        caches[i]++;
-}
 
 /* From the same place, with or without the interpreter's functions. */
 static void unwind(const ucontext_t *context, int wanted)
@@ -66,13 +51,13 @@ static void make(const ucontext_t *context, int wanted)
 static void time_once(const ucontext_t *context, int wanted, double *sum)
 {
     struct tt_node *n;
-    double begin = now(), between;
+    double begin = bench_now(), between;
 
     unwind(context, wanted);
-    between = now();
+    between = bench_now();
     bad += !tt_graft_find(&graft, &n);
     sum[UNWIND] += between - begin;
-    sum[FIND] += now() - between;
+    sum[FIND] += bench_now() - between;
     tt_graft_release(&graft);
 }
 
@@ -84,7 +69,7 @@ static void time_stack(const ucontext_t *context, int cold)
     for (int i = 0; i < times; i++)
         for (int wanted = 0; wanted < 2; wanted++) {
             if (cold)
-                drop_caches();
+                bench_drop_caches();
             time_once(context, wanted, sum[wanted]);
         }
     for (int f = 0; f < FIGURES; f++) {
