@@ -16,9 +16,11 @@ all:  ; $(call build,build)
 demo: all; tools/demo
 # With assertions; `make long` is without them, and by the other compiler.
 test asan tsan: CHECKED = -checked
-again: CHECKED = $(if $(TT_LONG),-clang,-checked)
+again: CHECKED = $(if $(filter long,$(TT_LONG)),-clang,-checked)
 checked: ; $(call build,build-checked,-Dchecked=true $(STRICT),test)
-test: checked; $(PROVE) $(TESTS:%=build-checked/%) test/*.t
+# The longest first, so that none is alone in the end.
+SLOW = $(patsubst %,test/%.t,heap hooks machine web-time web-explore web-axe chain debian-heap lazy web-pages web merge)
+test: checked; $(PROVE) $(SLOW) $(TESTS:%=build-checked/%) $(filter-out $(SLOW),$(wildcard test/*.t))
 again: ; test -f .prove && prove --state=failed --verbose --exec test/limit
 asan: checked; $(call build,build-asan,$(ASAN),test,$(TESTS)) && $(PROVE) $(TESTS:%=build-asan/%)
 tsan: checked; $(call build,build-tsan,$(TSAN),test,$(THREADED)) && $(PROVE) $(THREADED:%=build-tsan/%)
@@ -26,22 +28,29 @@ bench: all; tools/setup bench && bench/run
 fuzz: mutants; tools/setup fuzz && tools/fuzz
 mutants: ; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-asan/tallytree 300
 # What takes too long for `make test`.
-LONG = $(patsubst %,build-clang/test/%-test,crash kill limits restart signal since sites space threads window)
-long: export TT_LONG = 1
+LONG = $(patsubst %,build-clang/test/%-test,crash damage digest filter-edge kill limits naming profile restart \
+	sample-log signal since sites space switch-signal threads view view-edge view-tree window)
+# What `make test` tries with one seed, size or version.
+LONGER = $(patsubst %,test/%.t,agree amalgamation chain debian debian-heap formats-jfr formats-pprof guest heap hooks lazy locks-same merge mpi python \
+	replay same scripts switch symbolize toggles wake web-axe)
+long longer: export TT_LONG = $@
 long: CHECKED = -clang
 long: ; export CC=clang CXX=clang++ && $(call build,build-clang,--werror,test) && \
 	unset CC CXX && $(PROVE) test/long/*.t $(LONG)
+longer: CHECKED = -checked
+longer: checked; $(PROVE) $(LONGER)
 # What fails beside others runs once more alone.
-gate: ; $(foreach part,asan tsan long,{ $(MAKE) $(part) || TT_LONG=$(part:%san=) $(MAKE) again; } &&) \
+gate: ; $(foreach part,asan tsan long longer,{ $(MAKE) $(part) || TT_LONG=$(part:%san=) $(MAKE) again; } &&) \
 	$(MAKE) mutants && tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=4000 tools/fuzz 60
 # Tests of tcllib, whose source is in $TALLYTREE_TCLLIB.
 TCLLIB = asn/asn base64/ascii85 csv/csv des/des dns/ipMore fileutil/multiop grammar_fa/dexec \
 	html/html htmlparse/htmlparse json/json sha1/sha1 struct/sets struct/tree textutil/adjust
+soak: export TT_LONG = soak
 soak: all; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-asan/tallytree 20000 && \
 	READER=build-asan/tallytree ROUNDS=100 test/growing.t && build/test/soak && RUNS=1000 THREADS=10000 test/guest.t && \
 	RUNS=300 test/wake.t && ROUNDS=200 test/replaced.t && TT_DAMAGES=600 test/symbolize.t && \
 	TT_RUNS=334 test/locks-same.t && TT_PROGRAMS=600 test/whatif.t && \
-	TT_SECONDS=3600 TT_SLICE=3 test/python-stress.t && ROUNDS=52 test/same.t && TT_LONG=1 test/time-shares.t && TT_WALKS=1000 TT_CAPTURES=60 test/replay.t && TT_WALKS=300 TT_SERIES=400 test/space.t && \
+	TT_SECONDS=3600 TT_SLICE=3 test/python-stress.t && ROUNDS=52 test/same.t && test/time-shares.t && TT_WALKS=1000 TT_CAPTURES=60 test/replay.t && TT_WALKS=300 TT_SERIES=400 test/space.t && \
 	test/tcl-counts.py build/tallytree 1 1000 && { test -z "$$TALLYTREE_TCLLIB" || \
 	test/tcl-packages.py build/tallytree "$$TALLYTREE_TCLLIB" $(TCLLIB:%=modules/%.test); } && \
 	for t in patch sites switch switch-exception; do TT_TOGGLES=10000 build/test/$$t-test || exit; done; \

@@ -207,7 +207,7 @@ static int check_profiles(struct checking *c, const struct tt_profile *a,
 
 static int open_checked(char **path, struct tt_input *in)
 {
-    int error = tt_input_open(in, path, 1, 0);
+    int error = tt_input_open(in, path, 1, TT_INPUT_RUNS);
 
     if (!error && (error = tt_profile_check(&in->profile)) != 0) {
         tt_complain("%s: %s", *path, in->profile.error);

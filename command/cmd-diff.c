@@ -90,7 +90,7 @@ static int show(struct comparison *c, const struct tt_profile *a,
 static int open_side(struct comparison *c, char **path, struct tt_input *in,
                      struct tt_filtered *filtered)
 {
-    int error = tt_input_open(in, path, 1, 0);
+    int error = tt_input_open(in, path, 1, TT_INPUT_RUNS);
 
     if (error)
         return error;

@@ -74,7 +74,7 @@ static int run(int argc, char **argv)
     const char *out = NULL;
     struct tt_ranks ranks;
     struct tt_flags f;
-    unsigned how = TT_INPUT_ANEW | TT_INPUT_UNNAMED;
+    unsigned how = TT_INPUT_ANEW | TT_INPUT_UNNAMED | TT_INPUT_RUNS;
     uint64_t jobs = 1;
     int status, id;
 
@@ -94,8 +94,12 @@ static int run(int argc, char **argv)
         return tt_command_wants(&tt_command_merge, "-o OUT");
     if (!f.count)
         return tt_command_wants(&tt_command_merge, "a recording or a profile");
-    if (tt_ranks_find(&ranks))
+    if (tt_ranks_find(&ranks)) {
+        if (jobs > 1 && ranks.rank == 0)
+            tt_complain("merge: under a launcher, -j has no effect: each rank reads one "
+                        "file at a time");
         return merge_by_ranks(out, argv + 1, f.count, how, &ranks);
+    }
     return merge(out, argv + 1, f.count, how,
                  (struct tt_readers){.jobs = (unsigned)jobs});
 }

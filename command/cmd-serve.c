@@ -245,13 +245,22 @@ static int wait_for(struct serving *s, long seconds, int connection)
     return is_over;
 }
 
+static int has_heap(const struct tt_profile *p)
+{
+    int has = 0;
+
+    for (uint32_t i = 0; i < p->metrics; i++)
+        has |= heap_name(p, &p->metric[i]) != NULL;
+    return has;
+}
+
 /* `first` is the metric to show first; NULL: the main metric. */
 static void answer_growth(struct serving *s, long seconds, tt_growth_name *name,
                           const char *first, struct tt_reply *r)
 {
     struct tt_live_snapshot *then = NULL, *now;
     struct packed out = {NULL, 0, 0};
-    int failed = 1, goes_on;
+    int failed = 1, lacks_heap = 0, goes_on;
 
     pthread_mutex_lock(&s->lock);
     if (seconds && s->waiting >= MOST_WAITING) {
@@ -265,11 +274,18 @@ static void answer_growth(struct serving *s, long seconds, tt_growth_name *name,
         tt_live_snapshot_free(then);
         then = NULL; /* another run: all of it has come since */
     }
-    if (now)
+    lacks_heap = now && name == heap_name && !has_heap(&now->in.profile);
+    if (now && !lacks_heap)
         failed = pack_growth(now, then, name, first, &out);
     tt_live_snapshot_free(then);
     tt_live_snapshot_free(now);
     pthread_mutex_unlock(&s->lock);
+    if (lacks_heap) {
+        say(r, 404,
+            "No allocations have been recorded so far: `tallytree record --heap` "
+            "records them.\n");
+        return;
+    }
     if (failed) {
         free(out.bytes);
         say(r, 500, "The recording cannot be read.\n");
@@ -364,7 +380,10 @@ static int serve(struct serving *s, const sigset_t *ends)
         return TT_EXIT_FAILED;
     }
     printf("http://%s%s%s:%u/debug/pprof/\n", open, http.address, close, http.port);
-    (void)fflush(stdout);
+    if (fflush(stdout) != 0) { /* main complains */
+        tt_http_stop(&http);
+        return TT_EXIT_FAILED;
+    }
     while (sigwait(ends, &number) != 0)
         ;
     pthread_mutex_lock(&s->lock);

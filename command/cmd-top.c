@@ -234,7 +234,7 @@ void tt_watch_state(const struct tt_watch *t, struct tt_text *out)
 {
     static const char *const states[] = {"running", "ended", "gone before it ended"};
     const struct tt_profile *p = &t->now->in.profile;
-    const char *program = tt_fact_text(p, "program");
+    const char *program = tt_profile_program(p);
     uint64_t open = tt_fact_number(p, "open"), all = tt_fact_number(p, "recordings");
     double seconds = run_seconds(t->now);
 

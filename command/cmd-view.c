@@ -321,7 +321,11 @@ static int serve(struct viewing *v, const sigset_t *ends)
     (void)snprintf(address, sizeof address, "http://127.0.0.1:%u/%s/", http.port,
                    v->token);
     printf("%s\n", address);
-    (void)fflush(stdout);
+    if (fflush(stdout) != 0) { /* main complains */
+        tt_http_stop(&http);
+        tt_page_fini(&page);
+        return TT_EXIT_FAILED;
+    }
     if (isatty(STDERR_FILENO))
         fputs("Open this address in a browser on this machine; Ctrl-C ends it.\n",
               stderr);

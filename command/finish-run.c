@@ -326,7 +326,8 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
 enum { BRIEF = 100 }; /* samples */
 
 /* With few samples, inlined functions say little, and finding them may take longer than
- * the run. */
+ * the run.  Only for what is shown at once: names of functions may be others, so that the
+ * profile would not match that of a longer run. */
 static int is_brief(const struct tt_profile *p)
 {
     uint64_t samples = total_of(p, "samples");
@@ -344,7 +345,7 @@ static int finish(const struct tt_gathering *g, const struct tt_profile *unnamed
     size_t size;
     int error;
 
-    naming.options.brief = !naming.lines && is_brief(unnamed);
+    naming.options.brief = g->is_only_shown && !naming.lines && is_brief(unnamed);
     error = tt_symbolize_image(&naming, unnamed, found->unseen, &image, &size);
 
     error = error ?: tt_profile_open(&named, image, size, &tt_scratch);
@@ -365,15 +366,20 @@ fail_open:
 
 static void complain_of_nothing(const struct tt_gathering *g, const struct found *found)
 {
+    char **unseen = found->begun ? NULL : tt_unseen_take(g->inner);
+
     if (found->begun) {
         tt_complain("%s: nothing was recorded: its process was killed at its start",
                     g->program);
         remove_files(g->inner);
-        return;
+    } else if (unseen && *unseen) {
+        tt_complain("nothing was recorded: %s", *unseen);
+    } else {
+        tt_complain("%s: nothing was recorded: the program did not load the preload "
+                    "library, or %s is full",
+                    g->program, g->folder);
     }
-    tt_complain("%s: nothing was recorded: the program did not load the preload library, "
-                "or %s is full",
-                g->program, g->folder);
+    tt_unseen_free(unseen);
 }
 
 int tt_finish_run(const struct tt_gathering *g)

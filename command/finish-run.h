@@ -12,6 +12,7 @@ struct tt_gathering {
     const char *program; /* what people call it */
     int is_quiet;        /* only what goes wrong is said */
     int reports;         /* shows it too: the most important of it */
+    int is_only_shown;   /* the file was not asked for */
     struct tt_names_wanted naming; /* borrowed */
 };
 

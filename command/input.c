@@ -42,6 +42,8 @@ static int read_all(struct tt_files_read *r, const struct tt_file_list *l, unsig
 {
     int again = 0, error;
 
+    if (l->file.count == 1) /* it is a run anyway, and its profile stays what it is */
+        r->how &= ~(unsigned)TT_INPUT_RUNS;
     if (r->once || l->file.count < jobs)
         jobs = r->once ? 1 : (unsigned)l->file.count;
     if (r->ranks)

@@ -18,6 +18,7 @@ enum tt_input_how {
     TT_INPUT_QUIET = 2,   /* files of a folder that are left out are only noted in the
                           header */
     TT_INPUT_ANEW = 4,    /* a single profile is made again too */
+    TT_INPUT_RUNS = 16,   /* each file is a run: tt_builder_run */
     TT_INPUT_SUMMARY = 8  /* figures are not kept by strand, only how they spread, as they
                              never are of more than 4096 strands, or where those of several
                              files have more than 100 MB */

@@ -494,19 +494,21 @@ static void sample(struct outside *o)
     const struct tt_outside_options *t = o->options;
     const int priority = go_before(o);
     uint64_t begin = tt_clock_monotonic() + (uint64_t)(t->delay * 1e9),
-             end = t->duration > 0 ? begin + (uint64_t)(t->duration * 1e9) : UINT64_MAX,
              until = UINT64_MAX;
 
     o->fd = -1;
     kept_in = t->is_machine ? o->run->folder : NULL;
     tt_modules_keep = keep_file;
     if (watch(o) && wait_until(o, begin)) {
-        if (starts_itself(o))
+        if (starts_itself(o)) {
             tt_attach_start(o->attach);
+            begin = tt_clock_monotonic(); /* it reads the files of the process first */
+        }
         if (t->interval)
             until = take_interval(o);
         else
-            take_samples(o, end);
+            take_samples(o, t->duration > 0 ? begin + (uint64_t)(t->duration * 1e9)
+                                            : UINT64_MAX);
     }
     tt_attach_stop(o->attach, until);
     tt_attach_unseen(o->attach, note_unseen, o);

@@ -119,7 +119,7 @@ static const char *host_of(const struct tt_profile *p)
 static const char *service_of(const struct tt_export *e)
 {
     const struct tt_profile *p = e->profile;
-    const char *program = tt_fact_text(p, "program");
+    const char *program = tt_profile_program(p);
 
     if (e->service)
         return e->service;

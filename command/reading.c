@@ -14,8 +14,10 @@
 #include "add-profile.h"
 #include "command.h"
 #include "complain.h"
+#include "content-hash.h"
 #include "finish.h"
 #include "foreign.h"
+#include "label.h"
 #include "layout.h"
 #include "load.h"
 #include "progress.h"
@@ -121,35 +123,98 @@ int tt_reading_open(const char *path, int is_named, enum tt_content *content,
     return fd;
 }
 
-static int add_profile(struct tt_builder *b, const char *path, int fd, size_t size)
+/* ── Runs ─────────────────────────────────────────────────────────────────────────── */
+
+enum { RUN_SIZE = 64 };
+
+/* By when it started and a process, so that a run has the same name however it is merged.
+ * "" if that is not known. */
+static void name_run(char run[RUN_SIZE], uint64_t started, uint64_t pid)
+{
+    *run = '\0';
+    if (started)
+        (void)snprintf(run, RUN_SIZE, "%llu.%llu", (unsigned long long)started,
+                       (unsigned long long)pid);
+}
+
+/* Recordings that a run has left in its folder, which has a random name, belong to it. */
+static void name_run_of_folder(char run[RUN_SIZE], const char *path)
+{
+    enum { DIGITS = 32 };
+    const char *end = strrchr(path, '/');
+
+    if (end && end - path >= DIGITS &&
+        (end - path == DIGITS || end[-DIGITS - 1] == '/') &&
+        strspn(end - DIGITS, "0123456789abcdef") == DIGITS)
+        (void)snprintf(run, RUN_SIZE, "%.*s", DIGITS, end - DIGITS);
+}
+
+static void begin_run(struct tt_files_read *r, const char *run, int of_all)
+{
+    tt_builder_run(r->b, r->how & TT_INPUT_RUNS && *run ? run : NULL, of_all);
+}
+
+/* Does the file have processes of one run, to which strands without a process then belong?
+ * After a merge of several files this is not known of those. */
+static int is_one_run(const struct tt_profile *p)
+{
+    int processes = 0;
+    size_t size;
+
+    for (uint32_t i = 0; i < p->strands; i++) {
+        const struct tt_strand_row *s = &p->strand[i];
+        if (tt_label_find(tt_profile_string(p, s->labels), TT_LABEL_RUN, &size))
+            return 0;
+        processes |= s->pid && s->rank == TT_NONE;
+    }
+    return processes;
+}
+
+static int add_profile(struct tt_files_read *r, const char *path, int fd, size_t size)
 {
     struct tt_input in;
+    char run[RUN_SIZE];
     int error = tt_reading_profile(&in, path, fd, size);
 
     if (error)
         return error;
     error = tt_profile_check(&in.profile);
-    if (error)
+    if (error) {
         tt_complain("%s: %s", path, in.profile.error);
-    else if ((error = tt_builder_profile(b, &in.profile)) != 0)
-        (void)fail(path, tt_error_text(error));
+    } else {
+        const struct tt_profile *p = &in.profile;
+        /* an interval of a chain is a part of a run */
+        name_run(run, tt_fact_number(p, "until") ? 0 : tt_fact_number(p, "started"),
+                 p->strands ? p->strand[0].pid : 0);
+        begin_run(r, run, is_one_run(p));
+        if ((error = tt_builder_profile(r->b, p)) != 0)
+            (void)fail(path, tt_error_text(error));
+        tt_builder_run(r->b, NULL, 0);
+    }
     tt_input_close(&in);
     return error;
 }
 
-static int add_recording(struct tt_builder *b, const char *path)
+static int add_recording(struct tt_files_read *r, const char *path)
 {
     struct tt_picture p;
+    char run[RUN_SIZE];
     int error = tt_load(&p, path);
 
     if (error)
         return error;
-    error = tt_builder_recording(b, &p);
+    name_run(run, p.header->start_time, p.header->pid);
+    name_run_of_folder(run, path);
+    begin_run(r, run, 1);
+    error = tt_builder_recording(r->b, &p);
+    tt_builder_run(r->b, NULL, 0);
     if (error)
         (void)fail(path, tt_error_text(error));
     tt_unload(&p);
     return error;
 }
+
+/* ── Kinds ────────────────────────────────────────────────────────────────────────── */
 
 /* Above this number of strands, or of bytes in several files, figures are not kept by strand any
  * more. */
@@ -187,18 +252,49 @@ fail_read:
     return error;
 }
 
+/* These do not all have the time of their start, so their bytes are their name. */
+static void name_foreign(struct tt_files_read *r, int fd, char run[RUN_SIZE])
+{
+    struct tt_content_hash hash = TT_CONTENT_HASH_OF_NOTHING;
+    unsigned char digest[TT_CONTENT_HASH_SIZE];
+    char part[1 << 16];
+    struct stat s;
+    ssize_t n;
+
+    *run = '\0';
+    if (!(r->how & TT_INPUT_RUNS) || fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+        return;
+    for (off_t at = 0; (n = pread(fd, part, sizeof part, at)) > 0; at += n)
+        hash = tt_content_hash_add(hash, part, (size_t)n);
+    tt_content_hash_bytes(hash, digest);
+    for (size_t i = 0; i < sizeof digest; i++)
+        (void)snprintf(run + 2 * i, RUN_SIZE - 2 * i, "%02x", digest[i]);
+}
+
+static int add_foreign(struct tt_files_read *r, const char *path, int is_named, int fd)
+{
+    char run[RUN_SIZE];
+    int error;
+
+    name_foreign(r, fd, run);
+    begin_run(r, run, 0);
+    error = is_named ? tt_foreign_add(r->b, path, fd, &r->formats)
+                     : add_foreign_whole(r, path, fd);
+    tt_builder_run(r->b, NULL, 0);
+    return error;
+}
+
 static int add_content(struct tt_files_read *r, const char *path, int is_named, int fd,
                        enum tt_content content, size_t size)
 {
     switch (content) {
     case TT_CONTENT_PROFILE:
-        return add_profile(r->b, path, fd, size);
+        return add_profile(r, path, fd, size);
     case TT_CONTENT_RECORDING:
         r->recordings = 1;
-        return add_recording(r->b, path);
+        return add_recording(r, path);
     case TT_CONTENT_FOREIGN:
-        return is_named ? tt_foreign_add(r->b, path, fd, &r->formats)
-                        : add_foreign_whole(r, path, fd);
+        return add_foreign(r, path, is_named, fd);
     case TT_CONTENT_NOTHING:
         break;
     }

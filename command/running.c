@@ -273,6 +273,7 @@ int tt_running_gather(const struct tt_running *r)
                                    .out = r->name,
                                    .program = r->program.base,
                                    .reports = r->reports,
+                                   .is_only_shown = !r->out && r->argv && r->argv[0],
                                    .is_quiet = r->is_quiet,
                                    .naming = r->naming};
     int error = tt_finish_run(&g);

@@ -15,12 +15,26 @@
 #include "memory.h"
 #include "program.h"
 #include "sorted.h"
+#include "tallytree.h"
 
-static const char started[] = ".started.", bare[] = ".bare.", apart[] = ".apart.";
+static const char started[] = ".started.", bare[] = ".bare.", apart[] = ".apart.",
+                  failed[] = ".failed.";
 
 static int begins(const char *name, const char *with)
 {
     return strncmp(name, with, strlen(with)) == 0;
+}
+
+/* The path follows the error's number. */
+static char *describe_failure(const char *note)
+{
+    char *path, *text;
+    const int error = (int)strtol(note, &path, 10);
+
+    return asprintf(&text, "%s: its recording could not begin: %s", path,
+                    tt_error_text(error)) < 0
+               ? NULL
+               : text;
 }
 
 /* NULL: it was recorded, or the reason is unknown. */
@@ -31,6 +45,8 @@ static char *describe(const char *path, const char *note)
     struct tt_program p;
     char *text = NULL;
 
+    if (begins(note, failed))
+        return describe_failure(path);
     if (begins(note, apart))
         why = " was started where the preload library is missing, as after chroot: "
               "--counter "
@@ -83,7 +99,8 @@ char **tt_unseen_take(const char *folder)
     tt_vector_init(&texts, NULL, sizeof(char *));
     while (d && (e = readdir(d)))
         if (begins(e->d_name, started) || begins(e->d_name, bare) ||
-            begins(e->d_name, apart) || begins(e->d_name, TT_UNSEEN_EVENTS))
+            begins(e->d_name, apart) || begins(e->d_name, failed) ||
+            begins(e->d_name, TT_UNSEEN_EVENTS))
             take_note(&texts, d, e->d_name);
     if (d)
         closedir(d);

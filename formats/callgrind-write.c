@@ -376,7 +376,7 @@ static void put_event(struct writing *x, const struct tt_metric_columns *m)
 
 static void put_header(struct writing *x)
 {
-    const char *program = tt_fact_text(x->p, "program");
+    const char *program = tt_profile_program(x->p);
 
     tt_put(x->w, "# callgrind format\nversion: 1\ncreator: tallytree " TT_VERSION "\n");
     if (program && *program) {

@@ -190,7 +190,7 @@ static void find_columns(struct drawing *d)
 
 static void put_all(struct drawing *d, const char *metric)
 {
-    const char *program = tt_fact_text(d->p, "program");
+    const char *program = tt_profile_program(d->p);
 
     if (d->is_dot) {
         tt_put(d->w, "digraph profile {\n    label=\"");

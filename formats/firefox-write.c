@@ -424,7 +424,7 @@ static void put_threads(struct writing *x, struct tt_by_time *t)
 
 static void put_all(struct writing *x, struct tt_by_time *t)
 {
-    const char *program = tt_fact_text(x->p, "program");
+    const char *program = tt_profile_program(x->p);
 
     tt_put(
         x->w,

@@ -45,6 +45,7 @@ struct firefox {
     const char *text;
     size_t size;
     uint64_t version, total;  /* total: of all threads' weights */
+    uint64_t started;         /* ns; times of samples are from then on; 0: not known */
     struct tt_vector lib;     /* struct lib: files of code */
     struct tt_vector string;  /* size_t: where each begins in `bytes` */
     struct tt_vector bytes;   /* char */
@@ -421,7 +422,8 @@ static void take_samples(struct firefox *x, uint64_t at, const struct column *c,
             tt_source_no_memory(x->s);
         time = time_of(c + 2, i, time);
         if (!tt_source_failed(x->s) && has_time && time != NONE)
-            tt_builder_sample(x->b, metric, context, (uint64_t)time, (uint64_t)weight, 0);
+            tt_builder_sample(x->b, metric, context, x->started + (uint64_t)time,
+                              (uint64_t)weight, 0);
     }
     if (__builtin_add_overflow(x->total, amount.total, &x->total))
         wrong(x, at, TT_TOO_MUCH);
@@ -509,8 +511,10 @@ static void read_meta(struct firefox *x, struct tt_json *j)
             tt_json_copy_if(j, &product);
         } else if (tt_json_is(j, "startTime")) {
             const int64_t ns = tt_json_scaled(j, 6);
-            if (ns > 0)
-                tt_builder_fact(x->b, "started", TT_FACT_MIN, (uint64_t)ns, "");
+            if (ns > 0) {
+                x->started = (uint64_t)ns;
+                tt_builder_fact(x->b, "started", TT_FACT_MIN, x->started, "");
+            }
         } else {
             tt_json_skip(j);
         }

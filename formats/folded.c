@@ -109,8 +109,6 @@ static int is_like_count(const char *line, size_t length)
            strspn(line + at, "0123456789.eE+-") >= length - at;
 }
 
-/* Text that is no list of stacks may have a line that ends in a number.  With frames, or if
- * most lines are stacks, the others are errors in such a list. */
 /* An array of JSON, and no frame as [unknown]. */
 static int is_array(const char *head, size_t size)
 {
@@ -121,6 +119,20 @@ static int is_array(const char *head, size_t size)
     return head[0] == '[' && (at == size || strchr("{[]\"-0123456789", head[at]));
 }
 
+/* JSON or XML, unless the first line is a stack with a count, as of "<module>;f 3". */
+static int is_structured(const char *head, size_t size, int is_all)
+{
+    const char *at = head, *line;
+    size_t length, stack;
+    struct count c;
+
+    return (head[0] == '{' || head[0] == '<' || is_array(head, size)) &&
+           !(next_line(&at, head + size, is_all, &line, &length) &&
+             split(line, length, &stack, &c) > 0);
+}
+
+/* Text that is no list of stacks may have a line that ends in a number.  With frames, or if
+ * most lines are stacks, the others are errors in such a list. */
 static enum tt_match detect(const char *head, size_t size)
 {
     enum { ALL = 1 << 16 };
@@ -128,7 +140,7 @@ static enum tt_match detect(const char *head, size_t size)
     struct count c;
     size_t length, stack, good = 0, bad = 0;
 
-    if (head[0] == '{' || head[0] == '<' || is_array(head, size))
+    if (is_structured(head, size, size < ALL))
         return TT_MATCH_NO;
     while (next_line(&at, head + size, size < ALL, &line, &length)) {
         int has_frames = length && memchr(line, ';', length), has_count;

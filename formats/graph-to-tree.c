@@ -19,7 +19,8 @@
 #include "components.h"
 #include "stated.h"
 
-enum { SMALLEST = 100000, MOST_WORK = 1 << 23 }; /* share of all; calls looked at */
+/* A share of all; calls that are looked at, beside some for each call of the file. */
+enum { SMALLEST = 100000, MOST_WORK = 1 << 21, WORK_OF_CALL = 4 };
 
 struct set {
     uint32_t entry;   /* where functions without a caller begin */
@@ -444,7 +445,10 @@ static int is_followed(const struct unfolding *u, uint32_t set, const uint64_t *
         is_whole &= amount[e] == u->total[row + e];
         is_large |= amount[e] && amount[e] / u->set[set].members >= u->all[e] / SMALLEST;
     }
-    return (is_whole && !u->set[set].visited) || (is_large && u->work < MOST_WORK);
+    return (is_whole && !u->set[set].visited) ||
+           (is_large &&
+            u->work <
+                MOST_WORK + WORK_OF_CALL * (uint64_t)u->function[u->functions].first);
 }
 
 static void lose(struct unfolding *u, uint32_t context, const uint64_t *amount)

@@ -274,7 +274,7 @@ static void put_plain(struct tt_writer *w, const char *text)
 
 static void put_head(const struct tt_profile *p, uint32_t series, struct tt_writer *w)
 {
-    const char *program = tt_fact_text(p, "program"), *date = tt_fact_text(p, "date");
+    const char *program = tt_profile_program(p), *date = tt_fact_text(p, "date");
     const char *clock = tt_fact_text(p, TT_SERIES_CLOCK);
     const char *unit = tt_profile_string(p, p->series[series].unit);
 

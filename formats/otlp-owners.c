@@ -221,7 +221,7 @@ static const char *service_of(const struct tt_owners *o, uint32_t owner)
 {
     const struct tt_profile *p = o->e->profile;
     const uint32_t *strand = o->strand.item;
-    const char *program = tt_fact_text(p, "program"),
+    const char *program = tt_profile_program(p),
                *process = owner == TT_NONE
                               ? ""
                               : tt_profile_string(p, p->strand[strand[owner]].process);

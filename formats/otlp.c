@@ -15,6 +15,7 @@
 #include "otlp-owners.h"
 #include "pprof-write.h"
 #include "pprof.h"
+#include "range.h"
 #include "writers.h"
 
 enum { DATA_RESOURCE = 1, DATA_DICTIONARY = 2 };
@@ -190,7 +191,7 @@ static void add_type(struct otlp *o, struct tt_message *profile, uint32_t metric
 
 static void add_time(struct otlp *o, struct tt_message *profile)
 {
-    uint64_t started = tt_fact_number(o->p, "started");
+    const uint64_t started = tt_range_started(o->p);
     unsigned char time[8];
 
     for (int i = 0; i < 8; i++)
@@ -199,7 +200,7 @@ static void add_time(struct otlp *o, struct tt_message *profile)
         tt_message_varint(profile, PROFILE_TIME << 3 | TT_WIRE_64);
         tt_message_bytes(profile, time, sizeof time);
     }
-    tt_message_number(profile, PROFILE_DURATION, tt_fact_number(o->p, "lasted"));
+    tt_message_number(profile, PROFILE_DURATION, tt_range_lasted(o->p));
 }
 
 /* Leaves room for the id, at the end of the message. */

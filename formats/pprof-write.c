@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "pprof-write.h"
+#include "range.h"
 #include "wire.h"
 #include "writers.h"
 
@@ -334,7 +335,7 @@ static int is_program(const char *name, const char *program, size_t length)
  * process may give itself any name. */
 static uint32_t find_program(const struct writing *x)
 {
-    const char *program = tt_fact_text(x->p, "program");
+    const char *program = tt_profile_program(x->p);
     size_t length = program ? strcspn(base_name(program), " ") : 0;
     uint32_t main = 0;
 
@@ -460,11 +461,11 @@ static void put_all(struct writing *x)
     put_types(x, &default_type);
     put_samples(x);
     put_blocks(x);
-    put_comment(x, tt_fact_text(x->p, "program"));
+    put_comment(x, tt_profile_program(x->p));
     put_comment(x, comment_on_folding(x->p));
     tt_put_bytes(x->w, x->texts.table.bytes.item, x->texts.table.bytes.count);
-    tt_put_number_field(x->w, TT_PROFILE_TIME, tt_fact_number(x->p, "started"));
-    tt_put_number_field(x->w, TT_PROFILE_DURATION, tt_fact_number(x->p, "lasted"));
+    tt_put_number_field(x->w, TT_PROFILE_TIME, tt_range_started(x->p));
+    tt_put_number_field(x->w, TT_PROFILE_DURATION, tt_range_lasted(x->p));
     tt_put_number_field(x->w, TT_PROFILE_DEFAULT_TYPE, default_type);
 }
 

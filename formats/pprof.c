@@ -12,7 +12,9 @@
 
 #include "frames.h"
 #include "pairs.h"
+#include "pattern.h"
 #include "pprof-write.h"
+#include "re2.h"
 
 enum { MOST_METRICS = 64 };
 enum slot { NAME, FILE_NAME, MODULE, SLOTS };
@@ -24,8 +26,10 @@ struct text {
     size_t length;
 };
 
+enum cut { NOT_CUT, CUT_BELOW, CUT_WHOLE };
 struct location { /* its frames: blocks, the innermost first */
     uint32_t first, count;
+    enum cut cut;
 };
 
 struct metric {
@@ -53,7 +57,9 @@ struct pprof {
     struct tt_pairs blocks;    /* (function, mapping) to a block + 1 */
     struct metric *metric;     /* owned; MOST_METRICS */
     uint32_t metrics;
-    uint64_t default_type;
+    uint64_t default_type, drop_frames, keep_frames;
+    struct tt_pattern *drop,
+        *keep; /* owned, or NULL: frames that are dropped, unless kept */
     uint64_t samples;
 };
 
@@ -186,6 +192,12 @@ static int note_field(struct pprof *p, const struct tt_wire_field *f)
     case TT_PROFILE_DEFAULT_TYPE:
         p->default_type = f->wire == TT_WIRE_VARINT ? f->value : 0;
         return 0;
+    case TT_PROFILE_DROP_FRAMES:
+        p->drop_frames = f->wire == TT_WIRE_VARINT ? f->value : 0;
+        return 0;
+    case TT_PROFILE_KEEP_FRAMES:
+        p->keep_frames = f->wire == TT_WIRE_VARINT ? f->value : 0;
+        return 0;
     default:
         return 0;
     }
@@ -310,8 +322,6 @@ static void add_facts(struct pprof *p)
     }
 }
 
-/* ── Locations ────────────────────────────────────────────────────────────────────── */
-
 static int find_place(struct pprof *p, const struct tt_pairs *ids, uint64_t id,
                       struct tt_wire *m)
 {
@@ -321,6 +331,123 @@ static int find_place(struct pprof *p, const struct tt_pairs *ids, uint64_t id,
         *m = ((const struct tt_wire *)p->place.item)[*index];
     return index != NULL;
 }
+
+/* ── Frames that are not to be shown ──────────────────────────────────────────────── */
+
+/* Compiles an expression of RE2 for whole names.  Returns NULL, or why that failed. */
+static const char *compile_expression(const char *text, char *reason, size_t size,
+                                      struct tt_pattern **pattern)
+{
+    enum { LONG_EXPRESSION = 1000 }; /* tt_pattern_new has this limit, too */
+    char whole[LONG_EXPRESSION + sizeof "^()$"], posix[LONG_EXPRESSION];
+    char slashes[LONG_EXPRESSION + sizeof "//"];
+    const char *why, *colon;
+
+    if (strlen(text) > LONG_EXPRESSION)
+        return "it is too long";
+    (void)snprintf(whole, sizeof whole, "^(%s)$", text);
+    if ((why = tt_re2_to_posix(whole, posix, sizeof posix)))
+        return why;
+    (void)snprintf(slashes, sizeof slashes, "/%s/", posix);
+    if ((*pattern = tt_pattern_new(slashes, reason, size)))
+        return NULL;
+    colon = strrchr(reason, ':'); /* after the expression, as POSIX has it */
+    return colon ? colon + 2 : reason;
+}
+
+/* If an expression cannot be compiled, a comment says why. */
+static int read_expression(struct pprof *p, uint64_t string, struct tt_pattern **pattern)
+{
+    const char *text = string ? text_of(p, string, NAME) : NULL, *why;
+    char said[300], reason[200];
+
+    if (!text || !*text)
+        return 0;
+    why = compile_expression(text, reason, sizeof reason, pattern);
+    if (!why)
+        return 0;
+    (void)snprintf(said, sizeof said, "no frames are dropped: '%.60s': %s", text, why);
+    tt_builder_fact(p->b, "comment", TT_FACT_EACH, 1, said);
+    return 1;
+}
+
+/* If what is to be kept cannot be compiled, too much would be dropped. */
+static int read_expressions(struct pprof *p)
+{
+    int failed = read_expression(p, p->drop_frames, &p->drop);
+
+    failed = failed ?: read_expression(p, p->keep_frames, &p->keep);
+    if (failed > 0) {
+        tt_pattern_free(p->drop);
+        p->drop = NULL;
+    }
+    return failed < 0 ? failed : 0;
+}
+
+/* Cuts arguments, and the dot of PowerPC's functions, as go tool pprof does. */
+static const char *simplify(char *name)
+{
+    static const char *const kept[] = {"(anonymous namespace)", "operator()"};
+    char *at = name;
+
+    while (*at) {
+        size_t skip = *at != '(';
+        for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+            if (strncmp(at, kept[i], strlen(kept[i])) == 0)
+                skip = strlen(kept[i]);
+        if (!skip)
+            break;
+        at += skip;
+    }
+    *at = '\0';
+    return name + (*name == '.');
+}
+
+static int is_dropped(struct pprof *p, uint64_t function)
+{
+    enum { LONG_NAME = 4096 };
+    struct tt_wire m;
+    const char *name;
+
+    if (!p->drop || !function || !find_place(p, &p->functions, function, &m))
+        return 0;
+    name = text_of(p, number_in(m, 2), NAME);
+    if (!name || !*name || strlen(name) > LONG_NAME) /* each of its lines asks */
+        return 0;
+    name = simplify(p->slot[NAME].item);
+    return tt_pattern_matches(p->drop, name) &&
+           !(p->keep && tt_pattern_matches(p->keep, name));
+}
+
+/* Takes away the frames of a location up to the outermost one that is dropped. */
+static void cut_location(struct location *l, uint32_t frames)
+{
+    l->cut = !frames ? NOT_CUT : frames == l->count ? CUT_WHOLE : CUT_BELOW;
+    if (l->cut == CUT_BELOW) {
+        l->first += frames;
+        l->count -= frames;
+    }
+}
+
+/* How many locations of a stack are left out, from the leaf on?  As those before the first
+ * other one stay, something is always left. */
+static size_t find_cut(struct pprof *p)
+{
+    const uint64_t *id = p->ids.item;
+    const struct location *l = p->location.item;
+    int found = 0;
+
+    for (size_t i = p->drop ? p->ids.count : 0; i--;) {
+        const uint32_t *index = tt_pairs_find(&p->locations, id[i], 0);
+        const enum cut cut = index ? l[*index].cut : NOT_CUT;
+        if (found && cut != NOT_CUT)
+            return i + (cut == CUT_WHOLE);
+        found |= cut == NOT_CUT;
+    }
+    return 0;
+}
+
+/* ── Locations ────────────────────────────────────────────────────────────────────── */
 
 /* Returns a string of a function or mapping; *missing: there is none of that number. */
 static const char *text_in(struct pprof *p, const struct tt_wire *m, uint32_t number,
@@ -388,17 +515,23 @@ static int read_location(struct pprof *p, struct tt_wire m, struct location *l)
     const struct tt_wire all = m;
     const uint64_t mapping = number_in(m, 2), address = number_in(m, 3);
     struct tt_wire_field f;
+    uint32_t dropped = 0;
     int error = 0;
 
     l->first = (uint32_t)p->frame.count;
     while (!error && tt_wire_next(&m, &f) > 0)
         if (f.number == 4 && f.wire == TT_WIRE_BYTES && !is_sound(f.inside))
             error = damaged(p, &f.inside, "a line of a location is damaged");
-        else if (f.number == 4 && f.wire == TT_WIRE_BYTES)
-            error = add_frame(p, &all, number_in(f.inside, 1), mapping, address);
+        else if (f.number == 4 && f.wire == TT_WIRE_BYTES) {
+            const uint64_t function = number_in(f.inside, 1);
+            error = add_frame(p, &all, function, mapping, address);
+            if (!error && is_dropped(p, function))
+                dropped = (uint32_t)p->frame.count - l->first;
+        }
     if (!error && p->frame.count == l->first)
         error = add_frame(p, &all, 0, mapping, address);
     l->count = (uint32_t)p->frame.count - l->first;
+    cut_location(l, dropped);
     return error;
 }
 
@@ -462,9 +595,10 @@ static int open_location(struct pprof *p, const struct tt_wire *where, uint64_t 
  * from the root on. */
 static int find_context(struct pprof *p, const struct tt_wire *where, uint32_t *context)
 {
-    const uint64_t *id = p->ids.item;
+    const size_t cut = find_cut(p), count = p->ids.count - cut;
+    const uint64_t *id = p->ids.count ? (const uint64_t *)p->ids.item + cut : NULL;
     const struct open *open = p->open.item;
-    size_t count = p->ids.count, same = 0;
+    size_t same = 0;
     int error = 0;
 
     while (same < count && same < p->open.count && open[same].id == id[count - 1 - same])
@@ -573,6 +707,7 @@ static int read_profile(struct pprof *p)
     p->bytes = (const unsigned char *)bytes;
     error = error ?: note_all(p);
     error = error ?: make_metrics(p);
+    error = error ?: read_expressions(p);
     error = error ?: read_locations(p);
     if (!error)
         add_facts(p);
@@ -587,11 +722,15 @@ static int read_pprof(struct tt_source *s, struct tt_builder *b)
 {
     struct metric *metric = tt_memory_get(s->memory, MOST_METRICS * sizeof *metric);
     struct pprof p = {.metric = metric};
+    int error;
 
     if (!metric)
         return tt_source_no_memory(s);
     init(&p, s, b);
-    return read_profile(&p);
+    error = read_profile(&p);
+    tt_pattern_free(p.drop);
+    tt_pattern_free(p.keep);
+    return error;
 }
 
 /* The format has no magic number: a file matches if all messages in the head are valid,

@@ -13,6 +13,8 @@ enum {
     TT_PROFILE_LOCATION = 4, /* id 1, mapping 2, address 3, lines 4: function 1, line 2 */
     TT_PROFILE_FUNCTION = 5, /* id 1, name 2, system's name 3, file 4, line 5 */
     TT_PROFILE_STRING = 6,
+    TT_PROFILE_DROP_FRAMES = 7, /* with the next: strings, regular expressions */
+    TT_PROFILE_KEEP_FRAMES = 8,
     TT_PROFILE_TIME = 9,
     TT_PROFILE_DURATION = 10,
     TT_PROFILE_COMMENT = 13,

@@ -341,6 +341,26 @@ uint64_t tt_alive_gone(struct tt_space_record *r, struct tt_heap_site *s,
     return clock;
 }
 
+uint64_t tt_alive_split(struct tt_space_record *r, struct tt_heap_site *s,
+                        const struct tt_object *whole, const struct tt_heap_mapping *part,
+                        int parts)
+{
+    struct shard *h = &shard[s->shard];
+    uint64_t clock;
+
+    TT_ASSERT(parts > 0);
+    tt_brief_lock(&h->lock);
+    change(h, r, s, whole, -1);
+    for (int i = 0; i < parts; i++) {
+        h->clock += part[i].object.bytes;
+        change(h, r, s, &part[i].object, 1);
+    }
+    clock = clock_of(h, r);
+    TT_SHOW(s->objects, s->objects + (uint32_t)parts - 1);
+    tt_brief_unlock(&h->lock);
+    return clock;
+}
+
 int tt_alive_leave(struct tt_heap_site *s)
 {
     struct shard *h = &shard[s->shard];

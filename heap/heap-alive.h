@@ -8,6 +8,7 @@
 
 #include "heap-sites.h"
 #include "heap-table.h"
+#include "mappings.h"
 
 /* A thread has come, and has gone.  The first returns its shard. */
 uint32_t tt_alive_join(struct tt_space_record *);
@@ -28,6 +29,11 @@ uint64_t tt_alive_made(struct tt_space_record *, struct tt_heap_site *,
 /* Removes an object.  Returns the same, which is never less than when it was made. */
 uint64_t tt_alive_gone(struct tt_space_record *, struct tt_heap_site *,
                        const struct tt_object *);
+
+/* Removes an object and adds parts of it.  Returns the same, for all of these. */
+uint64_t tt_alive_split(struct tt_space_record *, struct tt_heap_site *,
+                        const struct tt_object *, const struct tt_heap_mapping *part,
+                        int parts);
 
 /* The recording ends: sums are right.  Async-signal-safe. */
 void tt_alive_settle(const struct tt_recording *);

@@ -33,6 +33,7 @@ struct tt_heap_site {             /* fields of each event first, in one cache li
     struct tt_node *node;  /* * */
     uint64_t *temporary;   /* * */
     int below;             /* * */
+    int has_key;           /* * its owner finds it by its node */
     uint32_t serial, type; /* never change */
     tt_context context;
     struct tt_heap_site *next; /* of its owner's sites, or of the free ones */

@@ -35,7 +35,7 @@ static uint64_t key_of_frames(const struct tt_thread_heap *h, uint32_t type)
     uint64_t key = 0, power = 1;
 
     for (uint32_t i = 0; i < g->stack.count; i++)
-        tt_stack_cache_frame(&key, &power, g->frame[i].pc + (i == 0));
+        tt_stack_cache_frame(&key, &power, g->frame[i].pc);
     /* Generated code may run other functions from the same addresses. */
     for (uint32_t i = 0; i < g->script.stack.count; i++)
         if (g->script.frame[i].code && g->script.frame[i].by->generated)
@@ -78,11 +78,7 @@ static void place(void *arg)
     struct tt_node *n;
     uint32_t index = 0;
 
-    memset(&g->registers, 0, sizeof g->registers);
-    g->registers.value[TT_REGISTER_PC] = p->caller->pc - 1; /* in the call */
-    g->registers.value[TT_REGISTER_SP] = p->caller->sp;
-    g->registers.value[TT_REGISTER_FP] = p->caller->fp;
-    if (!tt_graft_unwind(g)) {
+    if (!tt_graft_unwind_call(g, p->caller)) {
         p->site = tt_heap_site_of_node(p->h, p->h->thread->tree.root, 0, 0, p->type);
         tt_graft_release(g);
         return;
@@ -117,8 +113,6 @@ struct tt_heap_site *tt_heap_look(struct tt_thread_heap *h, uint32_t type,
         if (number)
             return tt_site_at(number);
     }
-    tt_safe_thread.direct = h->hanging.script.way;
-    tt_call_on_stack(h->stack + sizeof h->stack, place, &p);
-    tt_safe_thread.direct = 0;
+    tt_graft_call(&h->hanging, h->stack + sizeof h->stack, place, &p);
     return p.site;
 }

@@ -22,6 +22,7 @@ static inline struct tt_heap_site *tt_heap_site_of(struct tt_thread_heap *h,
                              .end = TT_CFA_OF(at),
                              .most = TT_STEPS_MAX - 2,
                              .generation = h->generation,
+                             .guessed = &g->cache,
                              .of = tt_cell_of(&h->thread->tree, at->node) |
                                    (uint64_t)type << 32 | h->forgotten << 40};
     const int is_known = tt_stack_cache(h->recall, c, &on);

@@ -119,17 +119,6 @@ int tt_heap_table_remove(uint64_t address, struct tt_object *out)
     return there;
 }
 
-int tt_heap_table_has(uint64_t address)
-{
-    struct tt_heap_shard *s = tt_heap_shard_of(tt_heap_hash(address));
-    int there;
-
-    tt_brief_lock(&s->lock);
-    there = s->object && find(s->object, s->mask, address)->address;
-    tt_brief_unlock(&s->lock);
-    return there;
-}
-
 void tt_heap_table_free(void)
 {
     for (unsigned i = 0; i < 1u << TT_HEAP_SHARDS_BITS; i++)

@@ -78,9 +78,6 @@ int tt_heap_table_add(const struct tt_object *, struct tt_object *before);
 /* Removes an object; returns 1 if it was there, and moves it to *out. */
 int tt_heap_table_remove(uint64_t address, struct tt_object *out);
 
-/* Is the address in the table? */
-int tt_heap_table_has(uint64_t address);
-
 /* May an address be in the table?  Counts the addresses in each class.  A free comes
  * after its object was added.  If most objects are in the table, nothing is counted. */
 enum { TT_HEAP_CLASSES = 8192 };

@@ -20,14 +20,28 @@ static struct tt_space_record none;
 
 /* ── A thread's part ──────────────────────────────────────────────────────────────── */
 
-/* Frees sites without live objects, and forgets the keys of the others. */
+static uint64_t key_of_node(const struct tt_thread_heap *h, const struct tt_node *n,
+                            int below, uint32_t type)
+{
+    return tt_heap_mix((uint64_t)tt_cell_of(&h->thread->tree, n) << 8 | type << 1 |
+                       (unsigned)below) ^
+           0x5555555555555554u;
+}
+
+/* Frees sites without live objects, and forgets the keys of the others.  If only modules have
+ * changed, sites are still those of their nodes: a new one would take a new holding. */
 void tt_heap_forget_keys(struct tt_thread_heap *h)
 {
     struct tt_heap_site *s, **link = &h->sites;
+    const int has_nodes = h->evictions == *h->evicted &&
+                          h->keys.count <= TT_HEAP_KEYS_MAX / 2;
 
     tt_keys_clear(&h->keys);
     while ((s = *link)) {
-        if (__atomic_load_n(&s->objects, __ATOMIC_ACQUIRE)) {
+        s->has_key &= has_nodes;
+        if (s->has_key)
+            tt_keys_add(&h->keys, key_of_node(h, s->node, s->below, s->type), s->index);
+        if (s->has_key || __atomic_load_n(&s->objects, __ATOMIC_ACQUIRE)) {
             link = &s->next;
             continue;
         }
@@ -141,9 +155,7 @@ static struct tt_heap_site *take_site(struct tt_thread_heap *h, tt_context c,
 struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *h, struct tt_node *n,
                                           int below, tt_block block, uint32_t type)
 {
-    uint64_t key = tt_heap_mix((uint64_t)tt_cell_of(&h->thread->tree, n) << 8 |
-                               type << 1 | (unsigned)below) ^
-                   0x5555555555555554u;
+    const uint64_t key = key_of_node(h, n, below, type);
     uint32_t index = tt_keys_find(&h->keys, key);
     struct tt_alive_place at = {tt_heap_type, TT_HEAP_TYPES, h->shard,
                                 below ? block : n->key, TT_BLOCK_ROOT};
@@ -158,6 +170,7 @@ struct tt_heap_site *tt_heap_site_of_node(struct tt_thread_heap *h, struct tt_no
     s->seen = *h->evicted;
     s->node = n;
     s->below = below;
+    s->has_key = 1;
     if (h->recording->options.series & 1u << TT_BAND_CENTRE)
         at.centre = tt_bands_centre(&h->thread->tree, n);
     tt_alive_begin(s, h->recording, &at);

@@ -17,6 +17,7 @@
 #include "extension.h"
 #include "heap-alive.h"
 #include "heap-stack.h"
+#include "mappings.h"
 #include "probes.h"
 #include "rows.h"
 
@@ -29,7 +30,7 @@ static struct {
     uint64_t begin, end;                         /* when events count; 0: always */
 } heap;
 
-int tt_heap_on;
+int tt_heap_on, tt_heap_new_is_sized;
 static __thread int inside; /* 1: in here, so a handler's events are only counted; */
 enum { OURSELVES = 2 };     /* or we called code that may allocate: ignored */
 static __thread int seeded;
@@ -111,11 +112,17 @@ static inline int is_own(const struct tt_thread_heap *h, const struct tt_heap_si
     return __atomic_load_n(&s->owner, __ATOMIC_RELAXED) == h;
 }
 
+/* The thread's site for objects of a site that may be another thread's; NULL: no memory. */
+static inline struct tt_heap_site *own_site(struct tt_thread_heap *h,
+                                            struct tt_heap_site *origin)
+{
+    return is_own(h, origin) ? origin : tt_heap_site_for(h, origin);
+}
+
 static void forget_object(struct tt_thread_heap *h, const struct tt_object *o,
                           int temporary)
 {
-    struct tt_heap_site *origin = tt_site_at(tt_made_by(o)),
-                        *s = is_own(h, origin) ? origin : tt_heap_site_for(h, origin);
+    struct tt_heap_site *origin = tt_site_at(tt_made_by(o)), *s = own_site(h, origin);
     const uint64_t now = tt_alive_gone(h->space, origin, o);
 
     if (s) {
@@ -129,7 +136,9 @@ static void forget_object(struct tt_thread_heap *h, const struct tt_object *o,
 /* The bytes that an object takes beyond the requested size. */
 static uint32_t overhead_of(void *p, size_t size, enum tt_heap_type type)
 {
-    size_t usable = heap.usable && type != TT_HEAP_MMAP ? heap.usable(p) : size;
+    const int is_sized = heap.usable && type != TT_HEAP_MMAP &&
+                         (type != TT_HEAP_NEW || tt_heap_new_is_sized);
+    size_t usable = is_sized ? heap.usable(p) : size;
 
     return usable > size ? usable - size < UINT32_MAX ? (uint32_t)(usable - size) : 0 : 0;
 }
@@ -144,25 +153,38 @@ static void weigh(struct tt_object *o, size_t size)
     o->bytes = bytes;
 }
 
-static struct tt_heap_site *record_made(struct tt_thread_heap *h, void *p, size_t size,
-                                        enum tt_heap_type type, const struct tt_caller *c)
+/* Counts an object, which is not in the table yet. */
+static inline struct tt_heap_site *count_made(struct tt_thread_heap *h, void *p,
+                                              size_t size, enum tt_heap_type type,
+                                              const struct tt_caller *c,
+                                              struct tt_object *o)
 {
     struct tt_heap_site *s = tt_heap_site_of(h, type, c);
-    struct tt_object o = {.address = (uintptr_t)p,
-                          .overhead = overhead_of(p, size, type)},
-                     before;
-    int there;
 
     if (!s) {
         tt_bump_shared(&h->recording->header->lost_objects, 1);
         return NULL;
     }
-    weigh(&o, size);
+    *o = (struct tt_object){.address = (uintptr_t)p,
+                            .overhead = overhead_of(p, size, type)};
+    weigh(o, size);
     if (TT_UNLIKELY(tt_otel_memory_alloc_semaphore))
-        tt_probe_alloc(p, size, o.bytes);
+        tt_probe_alloc(p, size, o->bytes);
     tt_heap_place_site(h, s);
-    charge_made(h, s, &o);
-    o.made = tt_made(s->index, tt_alive_made(h->space, s, &o));
+    charge_made(h, s, o);
+    o->made = tt_made(s->index, tt_alive_made(h->space, s, o));
+    return s;
+}
+
+static struct tt_heap_site *record_made(struct tt_thread_heap *h, void *p, size_t size,
+                                        enum tt_heap_type type, const struct tt_caller *c)
+{
+    struct tt_object o, before;
+    struct tt_heap_site *s = count_made(h, p, size, type, c, &o);
+    int there;
+
+    if (!s)
+        return NULL;
     there = tt_heap_table_add(&o, &before);
     if (there > 0)
         forget_object(h, &before, 0);
@@ -245,6 +267,15 @@ static inline void end_event(void)
     inside = 0;
 }
 
+/* An object is not to be recorded whose size is subtracted already: without a new distance
+ * the thread's next object would always be sampled. */
+static void pass_over(void)
+{
+    tt_heap_gap = !heap.rate ? -1
+                  : seeded   ? (int64_t)tt_byte_sampling_gap(&chance, heap.rate)
+                             : 0;
+}
+
 /* Is one of its bytes sampled?  The thread has drawn the distance to the next sampled
  * byte, except at first. */
 static int is_sampled(size_t size)
@@ -269,41 +300,51 @@ static inline int is_chosen(size_t size)
     return 1;
 }
 
-/* Records an object made by a thread that has no strand, or none any more. */
-static void made_unowned(void *p, size_t size, enum tt_heap_type type)
+/* Counts an object made by a thread that has no strand, or none any more. */
+static int count_unowned(void *p, size_t size, enum tt_heap_type type,
+                         struct tt_object *object)
 {
     struct tt_space_way w = {tt_heap_type[type], TT_NO_GENERATION, 0};
-    struct tt_object object = {.address = (uintptr_t)p,
-                               .overhead = overhead_of(p, size, type)},
-                     before;
     struct tt_heap_site *s = heap.unowned[type];
     struct tt_objects o;
 
-    weigh(&object, size);
-    o = objects_of(&object);
+    *object = (struct tt_object){.address = (uintptr_t)p,
+                                 .overhead = overhead_of(p, size, type)};
+    weigh(object, size);
+    o = objects_of(object);
     if (!s || !tt_space_stray(&w, &o))
-        return;
+        return 0;
     if (!s->holding)
         tt_alive_begin(s, tt_recording_now(),
                        &(struct tt_alive_place){tt_heap_type, TT_HEAP_TYPES, 0,
                                                 TT_BLOCK_OTHER, TT_BLOCK_ROOT});
-    object.made = tt_made(s->index,
-                          tt_alive_made(tt_heap_space(tt_recording_now()), s, &object));
-    (void)tt_heap_table_add(&object, &before);
+    object->made = tt_made(s->index,
+                           tt_alive_made(tt_heap_space(tt_recording_now()), s, object));
+    return 1;
+}
+
+static void made_unowned(void *p, size_t size, enum tt_heap_type type)
+{
+    struct tt_object object, before;
+
+    if (count_unowned(p, size, type, &object))
+        (void)tt_heap_table_add(&object, &before);
 }
 
 void tt_heap_made(void *p, size_t size, enum tt_heap_type type, const struct tt_caller *c)
 {
     struct tt_thread_heap *h;
 
-    if (!p || !begin_event())
+    if (!p || !begin_event()) {
+        pass_over();
         return;
+    }
     if (is_chosen(size)) {
         tt_heap_table_prefetch((uintptr_t)p);
         h = enter();
         if (h && !h->thread->clock.pauses)
             (void)record_made(h, p, size, type, c);
-        else if (!h)
+        else if (!h && !tt_work.stack) /* the profiler's own */
             made_unowned(p, size, type);
         if (h)
             leave(h);
@@ -408,6 +449,115 @@ void tt_heap_moved(const struct tt_heap_move *m, void *to, size_t size,
     end_event();
 }
 
+/* ── Mappings ─────────────────────────────────────────────────────────────────────── */
+
+/* A mapping is gone, except for one or two parts, which count as new objects at its site. */
+static void split(struct tt_thread_heap *h, const struct tt_object *whole,
+                  struct tt_heap_mapping *rest, int rests)
+{
+    struct tt_heap_site *origin = tt_site_at(tt_made_by(whole)),
+                        *s = h ? own_site(h, origin) : NULL;
+    struct tt_space_way made = {tt_heap_type[origin->type], TT_NO_GENERATION, 0},
+                        gone = {tt_heap_type[origin->type], 0, TT_NO_GENERATION};
+    struct tt_space_record *space = h ? h->space : tt_heap_space(tt_recording_now());
+    struct tt_objects o = objects_of(whole);
+    const uint64_t now = tt_alive_split(space, origin, whole, rest, rests);
+
+    if (s) {
+        tt_heap_place_site(h, s);
+        charge_freed(h, s, whole, tt_space_age(tt_made_ago(whole, now)));
+    } else if (!h) {
+        (void)tt_space_stray(&gone, &o);
+    }
+    for (int i = 0; i < rests; i++) {
+        rest[i].object.made = tt_made(origin->index, now);
+        o = objects_of(&rest[i].object);
+        if (s) {
+            tt_heap_place_site(h, s);
+            charge_made(h, s, &rest[i].object);
+        } else if (!h) {
+            (void)tt_space_stray(&made, &o);
+        }
+    }
+}
+
+/* What was mapped from `from` to `to` up to the stamp is gone.  Under the lock of all mappings
+ * until the end: another thread may unmap the rest. */
+static void uncover(struct tt_thread_heap *h, uint64_t from, uint64_t to, uint64_t stamp)
+{
+    struct tt_heap_mapping whole, rest[2];
+    int rests;
+
+    tt_mappings_lock();
+    while ((rests = tt_mappings_take(from, to, stamp, &whole, rest)) >= 0) {
+        if (rests)
+            split(h, &whole.object, rest, rests);
+        else
+            forget(h, &whole.object, (void *)(uintptr_t)whole.object.address);
+        for (int i = 0; i < rests; i++)
+            if (tt_mappings_add(&rest[i]) != 0)
+                tt_bump_shared(&tt_recording_now()->header->lost_objects, 1);
+    }
+    tt_mappings_unlock();
+}
+
+/* Returns the thread's site; NULL: it was not recorded, or the thread has none. */
+static struct tt_heap_site *cover(struct tt_thread_heap *h, void *p, size_t size,
+                                  const struct tt_caller *c)
+{
+    struct tt_heap_mapping m = {.size = size};
+    struct tt_heap_site *s = NULL;
+
+    if (h && !h->thread->clock.pauses)
+        s = count_made(h, p, size, TT_HEAP_MMAP, c, &m.object);
+    if (!s && (h || tt_work.stack || !count_unowned(p, size, TT_HEAP_MMAP, &m.object)))
+        return NULL;
+    tt_mappings_lock();
+    if (tt_mappings_add(&m) != 0)
+        tt_bump_shared(&tt_recording_now()->header->lost_objects, 1);
+    tt_mappings_unlock();
+    if (h)
+        h->last = p;
+    return s;
+}
+
+uint64_t tt_heap_before_unmap(void) { return tt_mappings_now(); }
+
+void tt_heap_remap(const struct tt_heap_range *gone, const struct tt_heap_range *made,
+                   size_t size, const struct tt_caller *c)
+{
+    const int64_t gap = tt_heap_gap;
+    const int is_wanted = made && tt_heap_wants(size);
+    struct tt_thread_heap *h;
+    struct tt_heap_site *s;
+
+    if (!is_wanted && !tt_mappings_any())
+        return;
+    if (!begin_event()) {
+        if (is_wanted)
+            pass_over();
+        return;
+    }
+    h = enter();
+    if (gone)
+        uncover(h, gone->from, gone->to, gone->stamp);
+    if (made)
+        uncover(h, made->from, made->to, made->stamp);
+    if (h)
+        h->last = NULL;
+    if (is_wanted && is_chosen(size)) {
+        s = cover(h, (void *)(uintptr_t)made->from, size, c);
+        if (s && gone)
+            count_metric(h, s, made->from == gone->from ? heap.resized : heap.moved, 1,
+                         NULL);
+    }
+    if (!heap.rate) /* interpose-new.c looks for events of malloc */
+        tt_heap_gap = gap;
+    if (h)
+        leave(h);
+    end_event();
+}
+
 /* ── Start and stop ───────────────────────────────────────────────────────────────── */
 
 /* They are never freed. */
@@ -468,11 +618,13 @@ void tt_heap_forked(void)
     if (inside) {
         tt_heap_on = 0;
         tt_heap_table_free();
+        tt_mappings_free();
         tt_sites_free();
         tt_alive_free();
         return;
     }
     tt_heap_table_forked();
+    tt_mappings_forked();
     tt_sites_forked();
     take_nobodies();
     if (tt_heap_here) {

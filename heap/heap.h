@@ -2,7 +2,7 @@
 /* heap.h - charges events of the allocator to their contexts.
  *
  *      p = next_malloc(size);
- *      if (tt_heap_on)
+ *      if (tt_heap_on && p && tt_heap_wants(size))
  *          tt_heap_made(p, size, TT_HEAP_MALLOC, &caller);
  *
  * Any thread may call any of these at any time, in a signal handler too: a handler's
@@ -39,14 +39,16 @@ void tt_heap_settle(void);
 void tt_heap_forked(void); /* in the child */
 
 extern int tt_heap_on;
-extern int tt_heap_maps; /* memory that the program maps is recorded, too */
+extern int tt_heap_maps;         /* memory that the program maps is recorded, too */
+extern int tt_heap_new_is_sized; /* `usable` knows objects of type new */
 
 /* The bytes that this thread allocates until the next sample; always negative if every
  * event is recorded. */
 extern __thread int64_t tt_heap_gap;
 
-/* An object was made; NULL: the allocation failed.  The sampling test is inline, so that
- * other objects cost no call. */
+/* An object was made, whose size tt_heap_wants; NULL: the allocation failed.  The test is
+ * inline, so that other objects cost no call; the sizes of failed allocations, which may
+ * be anything, must not reach it. */
 void tt_heap_made(void *, size_t size, enum tt_heap_type, const struct tt_caller *);
 static inline int tt_heap_wants(size_t size)
 {
@@ -70,5 +72,15 @@ void tt_heap_move(struct tt_heap_move *, void *from);
 void tt_heap_freed(const struct tt_heap_move *);
 void tt_heap_moved(const struct tt_heap_move *, void *to, size_t size, enum tt_heap_type,
                    const struct tt_caller *);
+
+/* Memory that the program maps.  A call of the system has ended all mappings in `gone`, and mapped
+ * `size` bytes in `made`, whole pages, instead of what was there; either may be NULL.  `stamp` of
+ * what is gone: before the call; of what is made: UINT64_MAX. */
+struct tt_heap_range {
+    uint64_t from, to, stamp;
+};
+uint64_t tt_heap_before_unmap(void);
+void tt_heap_remap(const struct tt_heap_range *gone, const struct tt_heap_range *made,
+                   size_t size, const struct tt_caller *);
 
 #endif

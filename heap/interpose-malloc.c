@@ -153,7 +153,7 @@ static inline int is_on(void)
 
 #define SAY(p, size, type)                                                               \
     do {                                                                                 \
-        if (is_on() && TT_UNLIKELY(tt_heap_wants(size))) {                               \
+        if (is_on() && (p) && TT_UNLIKELY(tt_heap_wants(size))) {                        \
             struct tt_caller caller_ = TT_CALLER();                                      \
             tt_heap_made(p, size, type, &caller_);                                       \
         }                                                                                \

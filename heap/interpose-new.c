@@ -3,7 +3,8 @@
  *
  * The C++ library's own operators call malloc and free, which are counted there; then we
  * do nothing here.  Those of an allocator's library do not, and are counted here.  If one
- * calls malloc after all, its object is counted when it returns: we find it in the table.
+ * calls malloc after all, its object, or what it is a part of, is counted when it returns:
+ * malloc has changed the distance to the next sample.
  *
  * The names are those of the C++ ABI.  An exception passes through our frames. */
 #include <dlfcn.h>
@@ -122,6 +123,16 @@ static void find(const char *name, void *at, void *otherwise)
     memcpy(at, &found, sizeof found);
 }
 
+/* Only an allocator knows the size of its objects. */
+static int is_sized(const void *function)
+{
+    const void *usable = dlsym(RTLD_NEXT, "malloc_usable_size");
+    Dl_info info, other;
+
+    return usable && dladdr(function, &info) && dladdr(usable, &other) &&
+           info.dli_fbase == other.dli_fbase;
+}
+
 static void find_next(void)
 {
     maker *plain = make_plain, *aligned = make_aligned;
@@ -138,6 +149,7 @@ static void find_next(void)
              &next.delete[i / DELETES][i % DELETES], otherwise);
     memcpy(&otherwise, &next.make[NEW], sizeof otherwise);
     next.counts = next.make[NEW] != plain && !is_standard(otherwise);
+    tt_heap_new_is_sized = next.counts && is_sized(otherwise);
     __atomic_store_n(&next.found, 1, __ATOMIC_RELEASE);
 }
 
@@ -148,6 +160,14 @@ static int counts(void)
     return next.counts && __atomic_load_n(&tt_heap_on, __ATOMIC_RELAXED);
 }
 
+/* If every event is recorded, the distance is -1 after each. */
+static inline int64_t watch_gap(void)
+{
+    if (!tt_heap_classed)
+        tt_heap_gap = -2;
+    return tt_heap_gap;
+}
+
 /* ── The operators ────────────────────────────────────────────────────────────────── */
 
 #define MAKER(name, index)                                                               \
@@ -155,12 +175,14 @@ static int counts(void)
     TT_INTERPOSE void *name(size_t size, size_t alignment, const void *quiet)            \
     {                                                                                    \
         struct tt_caller caller;                                                         \
+        int64_t gap;                                                                     \
         void *p;                                                                         \
                                                                                          \
         if (!counts())                                                                   \
             return next.make[index](size, alignment, quiet);                             \
+        gap = watch_gap();                                                               \
         p = next.make[index](size, alignment, quiet);                                    \
-        if (tt_heap_wants(size) && !tt_heap_table_has((uintptr_t)p)) {                   \
+        if (p && tt_heap_gap == gap && tt_heap_wants(size)) {                            \
             caller = TT_CALLER();                                                        \
             tt_heap_made(p, size, TT_HEAP_NEW, &caller);                                 \
         }                                                                                \

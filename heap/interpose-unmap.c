@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "heap.h"
 #include "interpose-unmap.h"
@@ -33,46 +34,45 @@ static int is_wanted(const void *returns_to)
 
 #define WANTED() is_wanted(__builtin_return_address(0))
 
-void tt_heap_mapped(void *p, size_t size, const struct tt_caller *caller)
+static struct tt_heap_range pages_of(const void *p, size_t size, uint64_t stamp)
 {
-    if (is_wanted((const void *)caller->pc) && tt_heap_wants(size))
-        tt_heap_made(p, size, TT_HEAP_MMAP, caller);
+    const uint64_t from = (uintptr_t)p, page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+    return (struct tt_heap_range){from, from + ((size + page - 1) & ~(page - 1)), stamp};
 }
 
-/* If the beginning of a mapping is unmapped, the rest counts as a new one.  If its end or
- * middle is, this is noticed when its beginning is unmapped. */
+void tt_heap_mapped(void *p, size_t size, const struct tt_caller *caller)
+{
+    struct tt_heap_range made;
+
+    if (!is_wanted((const void *)caller->pc))
+        return;
+    made = pages_of(p, size, UINT64_MAX);
+    tt_heap_remap(NULL, &made, size, caller);
+}
+
+/* What is left of a mapping counts as a new one. */
 TT_INTERPOSE int munmap(void *at, size_t size)
 {
     const long a[6] = {(long)at, (long)size};
-    struct tt_heap_move m;
-    size_t rest;
+    struct tt_heap_range gone;
     int error;
 
-    if (!WANTED() || !tt_heap_maybe(at))
+    if (!WANTED())
         return (int)tt_call_system(SYS_munmap, a);
-    tt_heap_move(&m, at);
+    gone = pages_of(at, size, tt_heap_before_unmap());
     error = (int)tt_call_system(SYS_munmap, a);
-    if (error) {
-        struct tt_caller caller = TT_CALLER();
-        tt_heap_moved(&m, NULL, 0, TT_HEAP_MMAP, &caller);
-        return error;
-    }
-    rest = m.object.address && m.object.number == 1 && m.object.bytes > size
-               ? m.object.bytes - size
-               : 0;
-    tt_heap_freed(&m);
-    if (rest) {
-        struct tt_caller caller = TT_CALLER();
-        tt_heap_made((char *)at + size, rest, TT_HEAP_MMAP, &caller);
-    }
-    return 0;
+    if (!error)
+        tt_heap_remap(&gone, NULL, 0, NULL);
+    return error;
 }
 
 TT_INTERPOSE void *mremap(void *at, size_t size, size_t wanted, int flags, ...)
 {
-    struct tt_heap_move m;
-    struct tt_caller caller;
     long a[6] = {(long)at, (long)size, (long)wanted, flags};
+    struct tt_heap_range gone, made;
+    struct tt_caller caller;
+    int stays; /* what was there */
     void *p;
     va_list list;
 
@@ -82,8 +82,12 @@ TT_INTERPOSE void *mremap(void *at, size_t size, size_t wanted, int flags, ...)
     if (!WANTED())
         return (void *)tt_call_system(SYS_mremap, a);
     caller = TT_CALLER();
-    tt_heap_move(&m, at);
+    stays = !size || flags & MREMAP_DONTUNMAP;
+    gone = pages_of(at, size, tt_heap_before_unmap());
     p = (void *)tt_call_system(SYS_mremap, a);
-    tt_heap_moved(&m, p == MAP_FAILED ? NULL : p, wanted, TT_HEAP_MMAP, &caller);
+    if (p != MAP_FAILED) {
+        made = pages_of(p, wanted, UINT64_MAX);
+        tt_heap_remap(stays ? NULL : &gone, &made, wanted, &caller);
+    }
     return p;
 }

@@ -15,6 +15,7 @@
 
 #include "foreign-text.h"
 #include "loaded-symbol.h"
+#include "php-code.h"
 #include "runs.h"
 
 enum {
@@ -58,6 +59,7 @@ static const struct layout layouts[] = {
 
 struct php {
     struct tt_interpreter base; /* first */
+    struct tt_php_code code;    /* that its compiler makes */
     struct layout layout;
     uint64_t current, loop; /* addresses: of the innermost call's, of the loop */
     uint32_t failures;      /* failed walks before the first good one */
@@ -214,11 +216,13 @@ static void walk(struct tt_interpreter *i, struct tt_interpreted_stack *s)
     const uint32_t begin = s->count;
 
     s->end = TT_INTERPRETED_NONE;
-    if (!tt_runs_has_loop(s, p->loop))
+    if (!(s->natives ? tt_runs_has_loop(s, p->loop)
+                     : __atomic_load_n(&p->is_proved, __ATOMIC_RELAXED)))
         return;
     s->end = take_calls(p, s);
     if (s->end == TT_INTERPRETED_WHOLE && s->count > begin)
-        p->is_proved = 1; /* one thread alone runs scripts */
+        __atomic_store_n(&p->is_proved, 1,
+                         __ATOMIC_RELAXED); /* one thread alone runs scripts */
     else if (s->end == TT_INTERPRETED_BROKEN && !p->is_proved && ++p->failures >= TRIES)
         __atomic_store_n(&p->base.off, "its calls are not where this version has them",
                          __ATOMIC_RELAXED);
@@ -263,12 +267,28 @@ static void init(struct php *p, const char *version)
         p->base.off = "the structures of this version are not known";
 }
 
+/* Compiled code runs in the frame of the loop, whose callers are in the same module. */
+static void find_code(struct php *p, const struct dl_phdr_info *o, uint64_t size)
+{
+    for (int i = 0; i < o->dlpi_phnum; i++) {
+        const ElfW(Phdr) *h = &o->dlpi_phdr[i];
+        const uint64_t begin = o->dlpi_addr + h->p_vaddr;
+        if (h->p_type == PT_LOAD && p->loop >= begin && p->loop - begin < h->p_memsz) {
+            p->code.text = begin;
+            p->code.text_end = begin + h->p_memsz;
+        }
+    }
+    if (tt_php_code_init(&p->code, p->current, p->loop, size))
+        p->base.generated = &p->code.generated;
+}
+
 struct tt_interpreter *tt_php_find(const struct dl_phdr_info *o)
 {
     static struct php phps[PHPS];
     static uint32_t count;
     enum { CURRENT = 488 }; /* within the globals */
-    const uint64_t loop = tt_loaded_symbol(o, "execute_ex", NULL),
+    uint64_t size = 0;
+    const uint64_t loop = tt_loaded_symbol(o, "execute_ex", &size),
                    globals = loop ? tt_loaded_symbol(o, "executor_globals", NULL) : 0;
     struct php *p = &phps[count];
 
@@ -279,6 +299,7 @@ struct tt_interpreter *tt_php_find(const struct dl_phdr_info *o)
             return NULL;
     *p = (struct php){.current = globals + CURRENT, .loop = loop};
     init(p, version_of(o));
+    find_code(p, o, size);
     count++;
     return &p->base;
 }

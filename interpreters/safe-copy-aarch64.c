@@ -3,6 +3,7 @@
 #include "safe-copy.h"
 
 int tt_safe_loads;
+uint32_t tt_safe_readers;
 __thread struct tt_safe_thread tt_safe_thread;
 const char tt_safe_load[1], tt_safe_load_end[1], tt_safe_failed[1];
 

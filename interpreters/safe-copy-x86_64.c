@@ -7,6 +7,7 @@
 #include "safe-copy.h"
 
 int tt_safe_loads;
+uint32_t tt_safe_readers;
 __thread struct tt_safe_thread tt_safe_thread;
 
 __asm__(".text\n\t.p2align 4\n"

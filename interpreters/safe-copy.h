@@ -2,8 +2,8 @@
 /* safe-copy.h - reads a program's memory at addresses that may be wrong.
  *
  * These reads are many, and nearly all succeed: each is a plain load.  One that faults is
- * resumed by the process's first handler of SIGSEGV (preload/interpose-fault.c), which
- * has to know these loads.  Without it, or if the signal is blocked, the system copies:
+ * resumed by the process's first handler of SIGSEGV and SIGBUS (preload/interpose-fault.c),
+ * which has to know these loads.  Without it, or if the signal is blocked, the system copies:
  * that always works, and takes some thousand cycles. */
 #ifndef TT_SAFE_COPY_H
 #define TT_SAFE_COPY_H
@@ -18,16 +18,40 @@ extern int tt_safe_loads;
 
 enum { TT_SAFE_IN_HANDLER = 1, TT_SAFE_CALLED = 2 };
 
-/* How the calling thread reads: by the system, until SIGSEGV is known to be unblocked. */
+/* How the calling thread reads: by the system, until these signals are known to be unblocked. */
 struct tt_safe_thread {
     /* A fault's frame is put below this address; 0: below the running stack.  While the
      * sampler runs on another stack, the thread's alternate stack may hold a signal frame,
      * which the system would overwrite. */
     uint64_t stack;
-    int direct; /* loads are safe; one of the above */
+    int direct;  /* loads are safe; one of the above */
+    int counted; /* in tt_safe_readers */
 };
 extern __thread struct tt_safe_thread tt_safe_thread
     __attribute__((tls_model("initial-exec")));
+
+/* The threads that may be loading.  Their handler is not removed before they are done: it
+ * first clears tt_safe_loads, which they read after they are counted.  A sample's signal may
+ * interrupt these functions, and call both. */
+extern uint32_t tt_safe_readers;
+
+static inline void tt_safe_begin(int direct)
+{
+    if (direct && !tt_safe_thread.counted) {
+        (void)__atomic_fetch_add(&tt_safe_readers, 1, __ATOMIC_SEQ_CST);
+        tt_safe_thread.counted = 1;
+    }
+    tt_safe_thread.direct = direct;
+}
+
+static inline void tt_safe_end(void)
+{
+    tt_safe_thread.direct = 0;
+    if (tt_safe_thread.counted) {
+        tt_safe_thread.counted = 0;
+        (void)__atomic_fetch_sub(&tt_safe_readers, 1, __ATOMIC_SEQ_CST);
+    }
+}
 
 /* Copies words; 1, or 0 if a load faulted.  Its loads are between the two symbols. */
 int tt_safe_copy(void *to, uint64_t from, uint64_t words, uint64_t stack);

@@ -319,7 +319,7 @@ static int put_stacks(const struct ghc *g)
 
 static const char *program_of(const struct ghc *g)
 {
-    const char *program = tt_fact_text(g->p, "program");
+    const char *program = tt_profile_program(g->p);
 
     return program ? program : "";
 }

@@ -167,11 +167,7 @@ static void place(void *arg)
     struct tt_grafting *g = &p->h->hanging;
     struct tt_node *n;
 
-    memset(&g->registers, 0, sizeof g->registers);
-    g->registers.value[TT_REGISTER_PC] = p->caller->pc - 1; /* in the call */
-    g->registers.value[TT_REGISTER_SP] = p->caller->sp;
-    g->registers.value[TT_REGISTER_FP] = p->caller->fp;
-    if (tt_graft_unwind(g)) {
+    if (tt_graft_unwind_call(g, p->caller)) {
         if (p->taken)
             go_back_to(g, p->taken);
         p->place = tt_graft_find(g, &n) ? place_of_node(p->h, n, 0, 0) : make_place(p->h);
@@ -190,6 +186,7 @@ struct tt_lock_place *tt_lock_place(struct tt_lock_thread *h, const struct tt_ca
                              .end = TT_CFA_OF(at),
                              .most = TT_STEPS_MAX - 2,
                              .generation = h->generation,
+                             .guessed = &g->cache,
                              .of = key_of(&p, h->forgotten, at)};
     const int is_known = tt_stack_cache(h->recall, c, &on);
     uint64_t forgotten = h->forgotten;
@@ -203,9 +200,7 @@ struct tt_lock_place *tt_lock_place(struct tt_lock_thread *h, const struct tt_ca
         p.place = tt_keys_find(&h->keys, p.key);
     }
     if (!p.place) {
-        tt_safe_thread.direct = h->hanging.script.way;
-        tt_call_on_stack(h->stack + sizeof h->stack, place, &p);
-        tt_safe_thread.direct = 0;
+        tt_graft_call(&h->hanging, h->stack + sizeof h->stack, place, &p);
         if (p.place && p.key)
             tt_keys_add(&h->keys, p.key, p.place);
     }

@@ -4,6 +4,7 @@
  *      FOLDER/.started.HASH  ->  /path/of/program         with this library
  *      FOLDER/.bare.HASH     ->  /path/of/program         without: it is not seen
  *      FOLDER/.apart.HASH    ->  /path/of/program         no library or folder there
+ *      FOLDER/.failed.HASH   ->  ERROR/path/of/program    its recording cannot begin
  *
  * Whether the library can be loaded into them is checked at the end.  A link stores the
  * path without opening a file here, which a program with several threads might notice; a
@@ -20,6 +21,7 @@
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,7 +37,7 @@ enum { ROOM = 1000 }; /* bytes of a path; stacks may be small */
 static char folder[ROOM]; /* "": notes are off */
 
 /* The folder, opened before chroot (0: none), and its identity, as the program may close
- * it. */
+ * it, and as it is not open here if a child of vfork has opened it. */
 static struct {
     int fd;
     dev_t device;
@@ -165,7 +167,7 @@ static int has_us_there(const char *list)
     return is_readable(path);
 }
 
-enum note { STARTED, BARE, APART };
+enum note { STARTED, BARE, APART, FAILED };
 
 static int is_ours(int fd)
 {
@@ -174,19 +176,27 @@ static int is_ours(int fd)
     return fstat(fd, &s) == 0 && s.st_dev == beyond.device && s.st_ino == beyond.inode;
 }
 
+/* Has no chroot hidden the folder from this process? */
+static int is_at_its_path(void)
+{
+    struct stat s;
+
+    return stat(folder, &s) == 0 && s.st_dev == beyond.device && s.st_ino == beyond.inode;
+}
+
 static void make_note(const char *path, enum note kind)
 {
-    static const char *const prefix[] = {".started.", ".bare.", ".apart."};
+    static const char *const prefix[] = {".started.", ".bare.", ".apart.", ".failed."};
     static const char digit[] = "0123456789abcdef";
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
     char name[sizeof folder];
     size_t length = 0;
     int at = AT_FDCWD;
 
-    if (beyond.fd && !is_ours(beyond.fd))
-        return;
-    if (beyond.fd)
+    if (beyond.fd && is_ours(beyond.fd))
         at = beyond.fd;
+    else if (beyond.fd && !is_at_its_path())
+        return;
     else
         length = strlen(folder);
     for (const char *p = path; *p; p++)
@@ -198,6 +208,23 @@ static void make_note(const char *path, enum note kind)
     name[length] = '\0';
     (void)tt_call_system(SYS_symlinkat,
                          (long[6]){(long)(uintptr_t)path, at, (long)(uintptr_t)name});
+}
+
+/* A link needs no memory and no room in a file, which may be what there is none of. */
+void tt_preload_note_failure(const char *in, int error)
+{
+    char target[ROOM + 12], path[ROOM];
+    const long length = tt_call_system(
+        SYS_readlinkat, (long[6]){AT_FDCWD, (long)(uintptr_t) "/proc/self/exe",
+                                  (long)(uintptr_t)path, sizeof path - 1});
+
+    if (length <= 0 || strlen(in) >= sizeof folder - 40)
+        return;
+    path[length] = '\0';
+    (void)snprintf(target, sizeof target, "%d%s", error, path);
+    memcpy(folder, in, strlen(in) + 1);
+    make_note(target, FAILED);
+    folder[0] = '\0';
 }
 
 /* Notes a program.  Returns whether LD_PRELOAD must not contain our libraries. */
@@ -269,7 +296,7 @@ static void keep_folder(void)
     int fd, moved = -1;
     struct stat s;
 
-    if (!folder[0] || beyond.fd)
+    if (!folder[0] || (beyond.fd && (is_ours(beyond.fd) || !is_at_its_path())))
         return;
     fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     for (size_t i = 0; fd >= 0 && moved < 0 && i < sizeof high / sizeof *high; i++)

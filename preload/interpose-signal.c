@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "interpose-fault.h"
 #include "next-function.h"
 #include "preload.h"
 #include "sampler.h"
@@ -141,26 +142,68 @@ int tt_preload_lend(char *stack, size_t size)
     return done;
 }
 
+/* The system does not change a signal stack that the stack pointer is in.  A handler of the
+ * program that runs on a lent one does not know that: the pointer is below it during the call. */
+static int set_used_stack(const stack_t *wanted, stack_t *before)
+{
+    const uint64_t all = UINT64_MAX;
+    uint64_t mask;
+    long result = SYS_sigaltstack;
+
+    if (tt_call_system(SYS_rt_sigprocmask,
+                       (long[6]){SIG_SETMASK, (long)(uintptr_t)&all,
+                                 (long)(uintptr_t)&mask, sizeof all}) != 0)
+        return -1;
+#if defined __x86_64__
+    __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %[low], %%rsp\n\tsyscall\n\t"
+                     "movq %%rbx, %%rsp"
+                     : "+a"(result)
+                     : "D"(wanted), "S"(before), [low] "d"(lent.ss_sp)
+                     : "rbx", "rcx", "r11", "memory");
+#elif defined __aarch64__
+    register long x8 __asm__("x8") = result;
+    register long x0 __asm__("x0") = (long)(uintptr_t)wanted;
+    register long x1 __asm__("x1") = (long)(uintptr_t)before;
+
+    __asm__ volatile("mov x9, sp\n\tmov sp, %[low]\n\tsvc 0\n\tmov sp, x9"
+                     : "+r"(x0)
+                     : "r"(x8), "r"(x1), [low] "r"(lent.ss_sp)
+                     : "x9", "memory");
+    result = x0;
+#endif
+    (void)tt_call_system(SYS_rt_sigprocmask,
+                         (long[6]){SIG_SETMASK, (long)(uintptr_t)&mask, 0, sizeof mask});
+    if (result < 0)
+        errno = (int)-result;
+    return result < 0 ? -1 : 0;
+}
+
+static int has_lent(stack_t *now)
+{
+    return set_stack(NULL, now) == 0 && now->ss_sp == lent.ss_sp;
+}
+
 /* If the program has no signal stack it is shown none; when it removes its own, it sees
- * none again. */
+ * none again.  The system reads and writes the program's memory: it may refuse an address. */
 TT_INTERPOSE int sigaltstack(const stack_t *wanted, stack_t *before)
 {
     const stack_t none = {.ss_flags = SS_DISABLE};
-    stack_t now = none, copy;
-    int error;
+    stack_t now = none;
+    int saved = errno, error = set_stack(wanted, before);
 
     if (!lent.ss_sp)
-        return set_stack(wanted, before);
-    if (wanted)
-        copy = *wanted;
-    error = set_stack(wanted ? &copy : NULL, &now);
-    if (error)
         return error;
-    if (before)
-        *before = now.ss_sp == lent.ss_sp ? none : now;
-    if (wanted && (copy.ss_flags & SS_DISABLE))
+    if (error && errno == EPERM && has_lent(&now)) {
+        errno = saved;
+        error = set_used_stack(wanted, before);
+    }
+    if (!error && before && before->ss_sp == lent.ss_sp)
+        *before = none;
+    saved = errno;
+    if (wanted && set_stack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE))
         (void)set_stack(&lent, NULL);
-    return 0;
+    errno = saved;
+    return error;
 }
 
 /* ── Sandboxes ────────────────────────────────────────────────────────────────────── */
@@ -253,6 +296,8 @@ long tt_preload_call(long number, ...)
         before_filter();
     if (is_our_action(number, a))
         return set_our_action(a);
+    if (number == SYS_rt_sigaction)
+        return tt_preload_set_action(a);
     if (number == SYS_execve || number == SYS_execveat)
         return become(number, a);
     if (number == SYS_unshare || number == SYS_setns)

@@ -2,7 +2,8 @@
 /* interpose-thread.c - gives threads their strand, and their timer, before they run. */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <threads.h>
 
 #include "graft.h"
@@ -10,12 +11,42 @@
 #include "node.h"
 #include "preload.h"
 #include "strand.h"
+#include "system-call.h"
 
+/* What a new thread shall do, until it has begun.  The program's malloc is not called: it
+ * may have locks, and hooks. */
 struct beginning {
     void *(*run)(void *);
     int (*run_c11)(void *);
     void *arg;
+    int is_taken;
 };
+static struct beginning beginnings[64];
+
+static struct beginning *map_beginning(void)
+{
+    const long p = tt_call_system(SYS_mmap, (long[6]){0, sizeof(struct beginning),
+                                                      PROT_READ | PROT_WRITE,
+                                                      MAP_PRIVATE | MAP_ANONYMOUS, -1});
+
+    return p == -1 ? NULL : (struct beginning *)p;
+}
+
+static struct beginning *take_beginning(void)
+{
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        if (!__atomic_exchange_n(&beginnings[i].is_taken, 1, __ATOMIC_ACQUIRE))
+            return &beginnings[i];
+    return map_beginning();
+}
+
+static void give_beginning(struct beginning *b)
+{
+    if (b >= beginnings && b < beginnings + sizeof beginnings / sizeof *beginnings)
+        __atomic_store_n(&b->is_taken, 0, __ATOMIC_RELEASE);
+    else
+        (void)tt_call_system(SYS_munmap, (long[6]){(long)(uintptr_t)b, sizeof *b});
+}
 
 static void enter(uintptr_t function)
 {
@@ -23,8 +54,10 @@ static void enter(uintptr_t function)
     struct tt_thread *t = tt_thread_enter();
 
     tt_graft_know_stack();
-    if (t)
+    if (t) {
+        t->rounds = 0;
         tt_thread_leave(t);
+    }
     if (&tt_preload_collector && tt_preload_collector.began)
         tt_preload_collector.began(function);
     errno = saved;
@@ -32,41 +65,46 @@ static void enter(uintptr_t function)
 
 static void *begin(void *arg)
 {
-    struct beginning b = *(struct beginning *)arg;
+    const struct beginning b = *(struct beginning *)arg;
 
-    free(arg);
+    give_beginning(arg);
     enter((uintptr_t)b.run);
     return b.run(b.arg);
 }
 
 static int begin_c11(void *arg)
 {
-    struct beginning b = *(struct beginning *)arg;
+    const struct beginning b = *(struct beginning *)arg;
 
-    free(arg);
+    give_beginning(arg);
     enter((uintptr_t)b.run_c11);
     return b.run_c11(b.arg);
 }
 
-static struct beginning *prepare(struct beginning b)
+static struct beginning *prepare(void *(*run)(void *), int (*run_c11)(void *), void *arg)
 {
-    struct beginning *kept;
+    const int saved = errno;
+    struct beginning *b;
 
     tt_preload_start();
     tt_preload_node_has_read();
     if (!__atomic_load_n(&tt_on, __ATOMIC_RELAXED))
         return NULL;
-    kept = malloc(sizeof *kept);
-    if (kept)
-        *kept = b;
-    return kept;
+    b = take_beginning();
+    if (b) {
+        b->run = run;
+        b->run_c11 = run_c11;
+        b->arg = arg;
+    }
+    errno = saved;
+    return b;
 }
 
 TT_INTERPOSE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                                 void *(*run)(void *), void *arg)
 {
     static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    struct beginning *b = prepare((struct beginning){.run = run, .arg = arg});
+    struct beginning *b = prepare(run, NULL, arg);
     int error;
 
     if (!next)
@@ -76,14 +114,14 @@ TT_INTERPOSE int pthread_create(pthread_t *thread, const pthread_attr_t *attribu
         return next(thread, attributes, run, arg);
     error = next(thread, attributes, begin, b);
     if (error)
-        free(b);
+        give_beginning(b);
     return error;
 }
 
 TT_INTERPOSE int thrd_create(thrd_t *thread, thrd_start_t run, void *arg)
 {
     static int (*next)(thrd_t *, thrd_start_t, void *);
-    struct beginning *b = prepare((struct beginning){.run_c11 = run, .arg = arg});
+    struct beginning *b = prepare(NULL, run, arg);
     int error;
 
     if (!next)
@@ -92,6 +130,6 @@ TT_INTERPOSE int thrd_create(thrd_t *thread, thrd_start_t run, void *arg)
         return next(thread, run, arg);
     error = next(thread, begin_c11, b);
     if (error != thrd_success)
-        free(b);
+        give_beginning(b);
     return error;
 }

@@ -218,18 +218,14 @@ int tt_preload_stay(int result)
 }
 
 /* Threads that were made by calls that we do not intercept have no timers; the CPU time
- * of the process shows that they exist.  Each running thread may have an interval without
- * a sample so far. */
+ * of the process shows that they exist.  The starts and ends of the other threads are not
+ * seen either. */
 static void say_unseen(void)
 {
     enum { INTERVALS = 8 };
     uint64_t spent = tt_recording->header->cpu, seen = tt_sampler_seen() + tt_wall_cpu(),
-             slack = 0, interval = 1000000000u / tt_recording->options.hz;
+             slack = INTERVALS * (1000000000u / tt_recording->options.hz);
 
-    tt_threads_lock();
-    for (const struct tt_thread *t = tt_threads_first(); t; t = t->next)
-        slack += INTERVALS * interval;
-    tt_threads_unlock();
     if (spent > seen + slack + spent / 50)
         tt_recording->header->unseen = spent - seen;
 }
@@ -345,17 +341,24 @@ static void begin(void)
 {
     const char *words = secure_getenv("TALLYTREE"),
                *folder = secure_getenv("TALLYTREE_FOLDER");
+    int error;
 
     if (preload.tried)
         return;
     preload.tried = 1;
     tt_modules_linked = 1;
+    tt_stays_loaded = 1;
     tt_preload_find_syscall();
     tt_preload_find_actions();
     *(void **)&preload.exit = tt_next_function("_exit");
     preload.sanitizer = &tt_preload_collector && has_sanitizer();
-    if (!words || !folder || is_simulated() || start(words, folder) != 0)
+    if (!words || !folder || is_simulated())
         return;
+    error = start(words, folder);
+    if (error) {
+        tt_preload_note_failure(folder, error);
+        return;
+    }
     preload.pid = getpid();
     preload.cpu = process_cpu();
     say_source();

@@ -16,7 +16,8 @@
 
 struct gathering {
     struct tt_builder *b;
-    void (*rename)(struct tt_block_info *); /* or NULL */
+    void (*rename)(struct tt_block_info *, const void *arg); /* or NULL */
+    const void *rename_arg;
     const struct tt_profile *p;
     const struct tt_parts *parts; /* NULL: all */
     const unsigned char *chosen;  /* of each strand, or NULL: all */
@@ -45,20 +46,19 @@ static uint32_t *ids_new(struct tt_builder *b, size_t count)
 
 /* ── Identities ───────────────────────────────────────────────────────────────────── */
 
-static uint32_t block_renamed(struct tt_builder *b, const struct tt_profile *p,
-                              uint32_t block, void (*rename)(struct tt_block_info *))
+static uint32_t block_renamed(struct gathering *g, uint32_t block)
 {
-    struct tt_block_info info = tt_block_info_of(p, block);
+    struct tt_block_info info = tt_block_info_of(g->p, block);
 
-    if (block && rename)
-        rename(&info);
-    return block ? tt_builder_block(b, &info) : TT_BUILDER_ROOT;
+    if (block && g->rename)
+        g->rename(&info, g->rename_arg);
+    return block ? tt_builder_block(g->b, &info) : TT_BUILDER_ROOT;
 }
 
 uint32_t tt_builder_block_of(struct tt_builder *b, const struct tt_profile *p,
                              uint32_t block)
 {
-    return block_renamed(b, p, block, NULL);
+    return block_renamed(&(struct gathering){.b = b, .p = p}, block);
 }
 
 static void gather_blocks(struct gathering *g)
@@ -70,8 +70,7 @@ static void gather_blocks(struct gathering *g)
         g->b->failed = 1;
     link = g->chains.link.item;
     for (uint32_t i = 0; !g->b->failed && i < g->p->blocks; i++)
-        g->block[i] = g->naming ? link[g->chains.first[i + 1] - 1]
-                                : block_renamed(g->b, g->p, i, g->rename);
+        g->block[i] = g->naming ? link[g->chains.first[i + 1] - 1] : block_renamed(g, i);
 }
 
 static void gather_metrics(struct gathering *g)
@@ -743,6 +742,22 @@ static int is_outdated(const struct gathering *g, const char *fact)
            (g->parts && g->parts->less && strcmp(fact, "cpu") == 0);
 }
 
+static int is_lasted(const struct tt_profile *p, const struct tt_fact *f)
+{
+    return strcmp(tt_profile_string(p, f->name), "lasted") == 0;
+}
+
+/* Intervals of a chain follow each other: together they last as long as all of them.  Where they
+ * have been added already, what another run lasted is beside their sum. */
+static enum tt_fact_rule rule_of(const struct tt_profile *p, const struct tt_fact *f)
+{
+    int is_sum = is_lasted(p, f) && tt_fact_number(p, "until");
+
+    for (uint32_t i = 0; is_sum && i < p->facts; i++)
+        is_sum = p->fact[i].rule != TT_FACT_SUM || !is_lasted(p, &p->fact[i]);
+    return is_sum ? TT_FACT_SUM : (enum tt_fact_rule)f->rule;
+}
+
 static void gather_facts(struct gathering *g)
 {
     const struct tt_profile *p = g->p;
@@ -752,9 +767,8 @@ static void gather_facts(struct gathering *g)
     for (uint32_t i = 0; i < p->facts; i++) {
         if (is_outdated(g, p->strings + p->fact[i].name))
             continue;
-        tt_builder_fact(g->b, p->strings + p->fact[i].name,
-                        (enum tt_fact_rule)p->fact[i].rule, p->fact[i].number,
-                        p->strings + p->fact[i].text);
+        tt_builder_fact(g->b, p->strings + p->fact[i].name, rule_of(p, &p->fact[i]),
+                        p->fact[i].number, p->strings + p->fact[i].text);
     }
     for (uint32_t i = 0; i < p->metrics; i++)
         if (g->unseen[i])
@@ -815,9 +829,11 @@ int tt_builder_profile(struct tt_builder *b, const struct tt_profile *p)
 }
 
 int tt_builder_renamed(struct tt_builder *b, const struct tt_profile *p,
-                       void (*rename)(struct tt_block_info *))
+                       void (*rename)(struct tt_block_info *, const void *arg),
+                       const void *arg)
 {
-    return gather(&(struct gathering){.b = b, .p = p, .rename = rename});
+    return gather(
+        &(struct gathering){.b = b, .p = p, .rename = rename, .rename_arg = arg});
 }
 
 int tt_builder_named(struct tt_builder *b, const struct tt_profile *p,

@@ -31,7 +31,8 @@ int tt_builder_filtered(struct tt_builder *, const struct tt_profile *,
 /* The same for all of a profile, with renamed blocks; blocks that become the same are
  * added up. */
 int tt_builder_renamed(struct tt_builder *, const struct tt_profile *,
-                       void (*rename)(struct tt_block_info *));
+                       void (*rename)(struct tt_block_info *, const void *arg),
+                       const void *arg);
 /* The same, with blocks replaced by chains of blocks. */
 int tt_builder_named(struct tt_builder *, const struct tt_profile *,
                      const struct tt_naming *);

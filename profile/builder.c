@@ -2,12 +2,14 @@
 /* builder.c - a profile as it grows: ids for new items, and a log of figures.
  *
  * If memory runs out, `failed` is set; after that nothing is added. */
+#include <stdio.h>
 #include <string.h>
 
 #include "add-profile.h"
 #include "builder.h"
 #include "building.h"
 #include "filled.h"
+#include "label.h"
 #include "sum.h"
 #include "summary.h"
 #include "trails.h"
@@ -181,23 +183,51 @@ uint32_t tt_builder_metric(struct tt_builder *b, const char *name, const char *u
 
 void tt_builder_no_strand(struct tt_builder *b) { b->current = TT_NONE; }
 
+void tt_builder_run(struct tt_builder *b, const char *run, int of_all)
+{
+    b->run = run;
+    b->is_run_of_all = of_all;
+}
+
+static uint32_t labels_with_run(struct tt_builder *b, const struct tt_strand_info *info)
+{
+    const char *labels = info->labels ? info->labels : "";
+    size_t size = 0;
+    uint32_t id;
+    char *text;
+
+    if (!b->run || (!info->pid && !b->is_run_of_all) || info->rank != TT_NONE ||
+        tt_label_find(labels, TT_LABEL_RUN, &size))
+        return tt_builder_string(b, labels);
+    size = strlen(labels) + strlen(TT_LABEL_RUN) + strlen(b->run) + sizeof "\n=";
+    text = tt_memory_get(&b->memory, size);
+    if (!text) {
+        b->failed = 1;
+        return 0;
+    }
+    (void)snprintf(text, size, "%s%s%s=%s", labels, *labels ? "\n" : "", TT_LABEL_RUN,
+                   b->run);
+    id = tt_builder_string(b, text);
+    tt_memory_put(&b->memory, text);
+    return id;
+}
+
 uint32_t tt_builder_strand(struct tt_builder *b, const struct tt_strand_info *info)
 {
-    struct tt_strand_row row = {
-        .host = tt_builder_string(b, info->host),
-        .process = tt_builder_string(b, info->process),
-        .node = tt_builder_string(b, info->node),
-        .name = tt_builder_string(b, info->name),
-        .pid = info->pid,
-        .thread = info->thread,
-        .rank = info->rank,
-        .labels = tt_builder_string(b, info->labels ? info->labels : ""),
-        .members = info->members,
-        .least = info->least,
-        .most = info->most,
-        .least_thread = info->least_thread,
-        .most_thread = info->most_thread,
-        .square = info->square};
+    struct tt_strand_row row = {.host = tt_builder_string(b, info->host),
+                                .process = tt_builder_string(b, info->process),
+                                .node = tt_builder_string(b, info->node),
+                                .name = tt_builder_string(b, info->name),
+                                .pid = info->pid,
+                                .thread = info->thread,
+                                .rank = info->rank,
+                                .labels = labels_with_run(b, info),
+                                .members = info->members,
+                                .least = info->least,
+                                .most = info->most,
+                                .least_thread = info->least_thread,
+                                .most_thread = info->most_thread,
+                                .square = info->square};
     int is_new;
 
     b->current = id_of(b, &b->strands, &b->strand, &row,

@@ -49,6 +49,10 @@ struct tt_strand_info {
     struct tt_sum128 square;
 };
 uint32_t tt_builder_strand(struct tt_builder *, const struct tt_strand_info *);
+/* Strands that follow get the label `run=RUN`, unless they have one, or are ranks, which are
+ * one run together; NULL: no more.  Borrowed.  Those without a process, as of an idle
+ * processor, get it too with `of_all`. */
+void tt_builder_run(struct tt_builder *, const char *run, int of_all);
 void tt_builder_no_strand(struct tt_builder *); /* they are of the nameless one again */
 
 /* Adds to a figure of the current strand. */

@@ -68,6 +68,8 @@ struct tt_builder {
     size_t trails_of_all, trails_of_all_summed; /* as of_all and of_all_summed */
     struct tt_vector amount, mark, marks; /* uint64_t: of one strand, see summary.c */
     uint32_t current;                     /* strand */
+    const char *run;   /* borrowed: of the strands that follow; NULL: of none */
+    int is_run_of_all; /* those without a process, too */
     uint32_t digest;   /* its rows; 0: as many as the profile deserves */
     int without_edges; /* in a digest */
     int of_many;       /* figures that come now are of many strands together */

@@ -215,13 +215,64 @@ static enum tt_verdict compare_samples(const struct diff *d, double a, double b)
     return verdict_of(b - a, 1.959964 * sqrt(both * (by_a + by_b)));
 }
 
+/* Threads that do equal work are like repeated measurements, and no others are: what differs
+ * between threads with other work is no noise.  What equal ones differ by, squared: at most a
+ * fifth, beside twice what their samples vary by. */
+static double variance_of_equals(const struct tt_side *s, const struct tt_figure *f)
+{
+    const double mean = f->sample.sum / (double)f->sample.count,
+                 by = s->samples ? (double)s->whole / (double)s->samples : 0;
+
+    return 4 * mean * by + mean * mean / 25;
+}
+
+static int are_equals(const struct tt_side *s, const struct tt_figure *f, uint32_t row)
+{
+    const double n = row == TT_NONE ? 0 : (double)f[row].sample.count;
+
+    return n < 2 ||
+           variance_of_mean(&f[row].sample) * n <= variance_of_equals(s, &f[row]);
+}
+
+static double variance_of_sum(const struct tt_side *s, const struct tt_figure *f,
+                              uint32_t row)
+{
+    if (row == TT_NONE)
+        return 0;
+    return s->scale * s->scale * (double)f[row].sample.count *
+           variance_of_equals(s, &f[row]);
+}
+
+/* The spread of a few may be large by chance: a change is no noise that is larger than equal
+ * threads differ by. */
+static enum tt_verdict compare_strands(const struct diff *d, const struct tt_figure *a,
+                                       const struct tt_figure *b, const struct pair *p)
+{
+    const struct tt_sample x = sample_of(&d->a, a, p->a), y = sample_of(&d->b, b, p->b);
+    const double change = shown(&d->b, b, p->b) - shown(&d->a, a, p->a),
+                 most = 1.959964 * sqrt(variance_of_sum(&d->a, a, p->a) +
+                                        variance_of_sum(&d->b, b, p->b));
+
+    if (!are_equals(&d->a, a, p->a) || !are_equals(&d->b, b, p->b) || fabs(change) > most)
+        return TT_VERDICT_UNKNOWN;
+    return compare_means(&x, &y);
+}
+
+static enum tt_verdict compare_units(const struct diff *d, const struct tt_figure *a,
+                                     const struct tt_figure *b, const struct pair *p)
+{
+    const struct tt_sample x = sample_of(&d->a, a, p->a), y = sample_of(&d->b, b, p->b);
+
+    return d->a.by_run ? compare_means(&x, &y) : compare_strands(d, a, b, p);
+}
+
 /* Few units may have the same count by chance, so that nothing seems to differ between
  * them.  So the change has to be more than the samples alone vary by, too. */
 static enum tt_verdict compare(const struct diff *d, const struct tt_figure *a,
                                const struct tt_figure *b, const struct pair *p)
 {
-    struct tt_sample x = sample_of(&d->a, a, p->a), y = sample_of(&d->b, b, p->b);
-    enum tt_verdict v = d->options->rest ? TT_VERDICT_UNKNOWN : compare_means(&x, &y), w;
+    enum tt_verdict v = d->options->rest ? TT_VERDICT_UNKNOWN : compare_units(d, a, b, p),
+                    w;
 
     w = compare_samples(d, shown(&d->a, a, p->a), shown(&d->b, b, p->b));
     return v == TT_VERDICT_UNKNOWN || w == TT_VERDICT_NOISE ? w : v;
@@ -653,9 +704,9 @@ int tt_diff(const struct tt_profile *a, const struct tt_profile *b, struct tt_qu
     tt_table_init(t, "diff", q->memory);
     tt_vector_init(&d.pair, q->memory, sizeof(struct pair));
     d.a.by_context = d.b.by_context = q->view && strcmp(q->view, "tree") == 0;
-    error = tt_side_open(&d.a, a);
+    error = tt_side_open(&d.a, a, b);
     error = error ?: tt_query_ask(q);
-    error = error ?: tt_side_open(&d.b, b);
+    error = error ?: tt_side_open(&d.b, b, a);
     error = error ?: tt_query_ask(q);
     if (!error)
         error = match(&d, q, q->metric ? q->metric : usual_metric(a, b));

@@ -3,7 +3,7 @@
  *
  * Contexts are matched by the names on their paths, and their files, not by lines or
  * addresses, which move from one build to the next.  A side is made of units that can be
- * compared: its runs (processes), when it has many, or else its strands; the figures shown
+ * compared: its runs, when it was merged from many, or else its strands; the figures shown
  * are means over runs.  How the units of each side differ says how large a change must be
  * to be more than noise. */
 #ifndef TT_DIFF_H

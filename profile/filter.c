@@ -473,7 +473,9 @@ static int add_strands(struct pass *f, const struct tt_filter *filter,
         count += f->strand[i];
     }
     if (!count)
-        return wrong(f, filter->pattern, "no thread, process or rank matches");
+        return wrong(f, filter->pattern,
+                     "no thread, process or rank matches; by number: "
+                     "pid:12, thread:12 or rank:2");
     if (count < p->strands && tt_profile_is_summary(p))
         return wrong(f, filter->pattern, "the profile has no figures by strand");
     if (count == p->strands) { /* nothing is taken away */

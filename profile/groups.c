@@ -16,6 +16,7 @@
 #include "filter.h"
 #include "finish.h"
 #include "groups.h"
+#include "label.h"
 #include "query.h"
 #include "sorted.h"
 
@@ -31,20 +32,6 @@ int tt_group_find(const char *word)
 }
 
 /* ── What a strand is one of ──────────────────────────────────────────────────────── */
-
-/* Returns the value of a label, which ends with its line; NULL: there is no such
- * label. */
-static const char *label_of(const char *labels, const char *key, size_t *size)
-{
-    size_t length = strlen(key);
-
-    for (; *labels; labels += strcspn(labels, "\n"), labels += *labels == '\n')
-        if (strncmp(labels, key, length) == 0 && labels[length] == '=') {
-            *size = strcspn(labels + length + 1, "\n");
-            return labels + length + 1;
-        }
-    return NULL;
-}
 
 static size_t hex_digits(const char *text, size_t size)
 {
@@ -127,7 +114,7 @@ const char *tt_group_of(const struct tt_profile *p, uint32_t strand, enum tt_gro
         (void)snprintf(to, TT_GROUP_SIZE, "%s %llu", process, (unsigned long long)s->pid);
         return to;
     }
-    value = label_of(labels, group == TT_GROUP_USER ? "user" : "cgroup", &size);
+    value = tt_label_find(labels, group == TT_GROUP_USER ? "user" : "cgroup", &size);
     if (!value)
         return *labels || s->pid ? "[not known]" : process;
     if (group == TT_GROUP_CONTAINER)

@@ -577,6 +577,20 @@ const char *tt_fact_text(const struct tt_profile *p, const char *name)
     return f ? tt_profile_string(p, f->text) : NULL;
 }
 
+const char *tt_profile_program(const struct tt_profile *p)
+{
+    const size_t prefix = strlen(TT_FACT_PROGRAM_BEGAN);
+    const struct tt_fact *first = NULL;
+
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strncmp(tt_profile_string(p, p->fact[i].name), TT_FACT_PROGRAM_BEGAN,
+                    prefix) == 0 &&
+            (!first || p->fact[i].number < first->number))
+            first = &p->fact[i];
+    return first ? tt_profile_string(p, first->name) + prefix
+                 : tt_fact_text(p, "program");
+}
+
 size_t tt_times_range(const struct tt_profile *p, uint32_t row, size_t *first)
 {
     size_t high = p->many_times ? tt_first_from(&p->times->row, sizeof *p->times,

@@ -194,6 +194,12 @@ uint32_t tt_series_find(const struct tt_profile *, const char *name); /* or TT_N
 uint64_t tt_fact_number(const struct tt_profile *, const char *name);
 const char *tt_fact_text(const struct tt_profile *, const char *name);
 
+/* Returns the program; of several the one that began first, which started the others.
+ * NULL: not known. */
+const char *tt_profile_program(const struct tt_profile *);
+/* The name of a fact, with the program after it: when it began, in ns since 1970. */
+#define TT_FACT_PROGRAM_BEGAN "began."
+
 /* A text without a number is private data of the code that wrote it: it is kept in the
  * file, whatever its length, and no view shows it. */
 static inline int tt_fact_is_kept(const struct tt_fact *f)

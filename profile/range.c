@@ -178,8 +178,8 @@ struct tt_range tt_range_of_run(const struct tt_profile *p)
     if (tt_fact_text(whole, TT_FACT_BEGAN) && began < r.from)
         r.from = began;
     r.to = r.from + tt_fact_number(whole, "lasted");
-    r.to = until > r.to ? until : r.to;
-    if (whole->samples) { /* they are in the order of time */
+    r.to = until ? until : r.to; /* several chains last longer together */
+    if (whole->samples) {        /* they are in the order of time */
         const struct tt_sample_row *s = &whole->sample[whole->samples - 1];
         const uint64_t length = tt_fact_number(whole, TT_FACT_BEGINS) ? s->weight : 0,
                        last = s->time < UINT64_MAX - length ? s->time + length : s->time;
@@ -196,6 +196,22 @@ struct tt_range tt_range_shown(const struct tt_profile *p)
                    to = tt_fact_number(p, TT_FACT_TO);
 
     return to ? (struct tt_range){from, to, 0} : run;
+}
+
+uint64_t tt_range_started(const struct tt_profile *p)
+{
+    const uint64_t started = tt_fact_number(p, "started");
+
+    if (!started && !tt_fact_text(p, TT_FACT_BEGAN))
+        return 0; /* its times have no date */
+    return tt_fact_number(p, TT_FACT_TO) ? tt_fact_number(p, TT_FACT_FROM) : started;
+}
+
+uint64_t tt_range_lasted(const struct tt_profile *p)
+{
+    const uint64_t length = tt_fact_number(p, TT_FACT_LENGTH);
+
+    return length ? length : tt_fact_number(p, "lasted");
 }
 
 static uint64_t time_of(const struct moment *m, const struct tt_range *run)

@@ -36,6 +36,10 @@ struct tt_range tt_range_of_run(const struct tt_profile *);
 /* What the filter `time` has left of a run, or all of it. */
 struct tt_range tt_range_shown(const struct tt_profile *);
 
+/* When that began, in ns since 1970, and how long it lasted; 0: not known. */
+uint64_t tt_range_started(const struct tt_profile *);
+uint64_t tt_range_lasted(const struct tt_profile *);
+
 /* Returns how long the range is, in ns. */
 uint64_t tt_range_length(const struct tt_range *, const struct tt_range *run);
 

@@ -669,6 +669,7 @@ static void add_source(struct transfer *t)
 static void add_facts(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
+    char began[sizeof TT_FACT_PROGRAM_BEGAN + sizeof h->program];
 
     if (t->trace) {
         add_measures(t);
@@ -676,6 +677,9 @@ static void add_facts(struct transfer *t)
         return;
     }
     add_text(t, "program", h->program);
+    (void)snprintf(began, sizeof began, TT_FACT_PROGRAM_BEGAN "%s", h->program);
+    if (*h->program)
+        tt_builder_fact(t->b, began, TT_FACT_MIN, h->start_time, "");
     add_source(t);
     add_text(t, "host", h->host);
     add_text(t, "clock", tt_clock_word(h->clock));

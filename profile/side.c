@@ -5,57 +5,172 @@
  * sum of squares of each row are kept. */
 #include "side.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "add-profile.h"
 #include "builder.h"
 #include "finish.h"
+#include "label.h"
+#include "sorted.h"
+
+/* ── Names ────────────────────────────────────────────────────────────────────────── */
 
 /* Blocks are compared by name and file, as other properties change from build to
  * build. */
-static void forget_place(struct tt_block_info *b)
+static const char *file_of(const char *path)
 {
-    const char *slash = b->file ? strrchr(b->file, '/') : NULL;
+    const char *slash = path ? strrchr(path, '/') : NULL;
 
-    if (slash)
-        b->file = slash + 1;
+    return slash ? slash + 1 : path ? path : "";
+}
+
+struct named {
+    const char *name, *file; /* borrowed from a profile; without its folders */
+    uint32_t kind, files;    /* files: that blocks of this name are in */
+};
+
+/* The names of a profile, in order. */
+struct names {
+    struct named *named; /* owned */
+    size_t count;
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+
+    return strcmp(x->name, y->name) ?: TT_ORDER(x->kind, y->kind);
+}
+
+static int by_name_and_file(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+
+    return by_name(a, b) ?: strcmp(x->file, y->file);
+}
+
+/* Lists each name once, with a file that it has, and how many. */
+static int list_names(struct names *names, const struct tt_profile *p,
+                      const struct tt_memory *memory)
+{
+    struct named *n = tt_memory_get(memory, ((size_t)p->blocks + 1) * sizeof *n);
+    size_t count = 0;
+
+    names->named = n;
+    if (!n)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 1; i < p->blocks; i++) {
+        const struct tt_block_row *b = &p->block[i];
+        n[i - 1] = (struct named){tt_profile_string(p, b->name),
+                                  file_of(tt_profile_string(p, b->file)), b->kind, 1};
+    }
+    tt_sort(n, p->blocks ? p->blocks - 1 : 0, sizeof *n, by_name_and_file);
+    for (size_t i = 0; i + 1 < p->blocks; i++) {
+        if (!count || by_name(&n[count - 1], &n[i]) != 0) {
+            n[count++] = n[i];
+        } else if (strcmp(n[count - 1].file, n[i].file) != 0) {
+            n[count - 1].file = n[i].file;
+            n[count - 1].files++;
+        }
+    }
+    names->count = count;
+    return 0;
+}
+
+static const struct named *find_name(const struct names *names, const struct named *key)
+{
+    return bsearch(key, names->named, names->count, sizeof *key, by_name);
+}
+
+struct renaming {
+    struct names own, other; /* of this side and the other */
+};
+
+/* A block without a file has that of its only namesake on the other side: the file may not
+ * have been known when it was recorded. */
+static void rename_block(struct tt_block_info *b, const void *arg)
+{
+    const struct renaming *r = arg;
+    const struct named key = {.name = b->name, .kind = (uint32_t)b->kind}, *own, *other;
+
+    b->file = file_of(b->file);
+    if (!*b->file && (own = find_name(&r->own, &key)) && own->files == 1 &&
+        (other = find_name(&r->other, &key)) && other->files == 1)
+        b->file = other->file;
     b->module = "";
     b->line = b->column = b->length = 0;
     b->offset = 0;
 }
 
-static int rename_blocks(struct tt_side *s, const struct tt_profile *p)
+static int rename_blocks(struct tt_side *s, const struct tt_profile *p,
+                         const struct tt_profile *other)
 {
+    struct renaming r = {0};
     struct tt_builder *b = tt_builder_new(s->memory);
-    int error = b ? tt_builder_renamed(b, p, forget_place) : -TT_ERR_MEMORY;
+    int error = b ? 0 : -TT_ERR_MEMORY;
 
+    error = error ?: list_names(&r.own, p, s->memory);
+    error = error ?: list_names(&r.other, other, s->memory);
+    error = error ?: tt_builder_renamed(b, p, rename_block, &r);
     error = error ?: tt_builder_finish(b, &s->image, &s->size);
     tt_builder_free(b);
+    tt_memory_put(s->memory, r.own.named);
+    tt_memory_put(s->memory, r.other.named);
     return error ?: tt_profile_open(&s->p, s->image, s->size, s->memory);
 }
 
-static int is_same_run(const struct tt_profile *p, uint32_t a, uint32_t b)
-{
-    const struct tt_strand_row *x = &p->strand[a], *y = &p->strand[b];
+/* ── Runs ─────────────────────────────────────────────────────────────────────────── */
 
-    return x->host == y->host && x->pid == y->pid && x->process == y->process;
+static int compare_runs(const struct tt_side_strand *x, const struct tt_side_strand *y)
+{
+    const size_t size = x->size < y->size ? x->size : y->size;
+
+    return memcmp(x->run, y->run, size) ?: TT_ORDER(x->size, y->size);
 }
 
-static void count_runs(struct tt_side *s)
+static int by_run(const void *a, const void *b)
 {
-    for (uint32_t i = 0; i < s->p.strands; i++)
-        s->runs += i == 0 || !is_same_run(&s->p, i - 1, i);
+    const struct tt_side_strand *x = a, *y = b;
+
+    return compare_runs(x, y) ?: TT_ORDER(x->number, y->number);
+}
+
+/* Strands of several merged runs have a label; any other file is one run, however many
+ * processes it has. */
+static int find_runs(struct tt_side *s)
+{
+    const struct tt_profile *p = &s->p;
+    struct tt_side_strand *strand = tt_memory_get(s->memory,
+                                                  (p->strands + 1) * sizeof *strand);
+    size_t entry = 0;
+
+    s->strand = strand;
+    if (!strand)
+        return -TT_ERR_MEMORY;
+    for (uint32_t i = 0; i < p->strands; i++) {
+        const char *labels = tt_profile_string(p, p->strand[i].labels), *run;
+        strand[i] = (struct tt_side_strand){.run = "", .number = i, .first = entry};
+        if ((run = tt_label_find(labels, TT_LABEL_RUN, &strand[i].size)) != NULL)
+            strand[i].run = run;
+        while (entry < p->entries && p->entry[entry].strand == i)
+            entry++;
+        strand[i].end = entry;
+    }
+    tt_sort(strand, p->strands, sizeof *strand, by_run);
+    for (uint32_t i = 0; i < p->strands; i++)
+        s->runs += i == 0 || compare_runs(&strand[i - 1], &strand[i]) != 0;
     if (!s->runs)
         s->runs = 1;
+    return 0;
 }
 
-int tt_side_open(struct tt_side *s, const struct tt_profile *profile)
+int tt_side_open(struct tt_side *s, const struct tt_profile *profile,
+                 const struct tt_profile *other)
 {
-    int error = rename_blocks(s, profile);
+    int error = rename_blocks(s, profile, other);
 
-    if (!error)
-        count_runs(s);
-    return error;
+    return error ?: find_runs(s);
 }
 
 static int find_outermost(struct tt_side *s)
@@ -174,21 +289,20 @@ static void end_unit(struct tt_side *s)
     memset(s->amount, 0, amounts(s) * sizeof *s->amount);
 }
 
-/* Entries are sorted by strand, and the strands of a run are adjacent. */
 static void add_units(struct tt_side *s)
 {
     const struct tt_profile *p = &s->p;
-    size_t i = 0;
+    const struct tt_side_strand *of = s->strand;
 
     if (!p->entries) {
         take_columns(s);
         end_unit(s);
         return;
     }
-    for (uint32_t strand = 0; strand < p->strands; strand++) {
-        for (; i < p->entries && p->entry[i].strand == strand; i++)
-            take_entry(s, &p->entry[i]);
-        if (!s->by_run || strand + 1 == p->strands || !is_same_run(p, strand, strand + 1))
+    for (uint32_t i = 0; i < p->strands; i++) {
+        for (size_t e = of[i].first; e < of[i].end; e++)
+            take_entry(s, &p->entry[e]);
+        if (!s->by_run || i + 1 == p->strands || compare_runs(&of[i], &of[i + 1]) != 0)
             end_unit(s);
     }
 }
@@ -223,6 +337,7 @@ void tt_side_fini(struct tt_side *s)
     tt_memory_put(m, s->outermost);
     tt_memory_put(m, s->total);
     tt_memory_put(m, s->self);
+    tt_memory_put(m, s->strand);
     tt_profile_close(&s->p);
     tt_memory_put(m, s->image);
 }

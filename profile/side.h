@@ -11,11 +11,19 @@ struct tt_figure {           /* of a block, or a context */
     struct tt_sample sample; /* over units */
 };
 
+struct tt_side_strand {
+    const char *run; /* borrowed: the name of its run; "": it has none */
+    size_t size;     /* of the name */
+    uint32_t number;
+    size_t first, end; /* its entries */
+};
+
 struct tt_side {
     const struct tt_memory *memory;
     struct tt_profile p;
     void *image;
     size_t size;
+    struct tt_side_strand *strand; /* owned: by run */
     const struct tt_metric_columns *m;
     uint32_t metric, runs, rows;
     int by_context, by_run;
@@ -29,9 +37,10 @@ struct tt_side {
     uint64_t *row;    /* a unit's figures of rows */
 };
 
-/* Renames the blocks of `profile`, opens it, and counts its runs; memory must be set.
- * tt_side_fini in either case. */
-int tt_side_open(struct tt_side *, const struct tt_profile *profile);
+/* Renames the blocks of `profile`, as it is compared with `other`, opens it, and finds its
+ * runs; memory must be set.  tt_side_fini in either case. */
+int tt_side_open(struct tt_side *, const struct tt_profile *profile,
+                 const struct tt_profile *other);
 /* Then, with `metric`, `m`, `by_context`, `by_run` and `scale` set: collects the
  * figures. */
 int tt_side_read(struct tt_side *);

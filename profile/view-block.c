@@ -247,6 +247,10 @@ static void add_beside(struct passing *s)
         p->figures.inclusive += f[last].hidden;
         p->figures.inclusive_low += f[last].hidden;
     }
+    if (p->figures.inclusive < p->figures.self)
+        p->figures.inclusive = p->figures.self;
+    if (p->figures.inclusive_low < p->figures.self_low)
+        p->figures.inclusive_low = p->figures.self_low;
     if (matches > 1)
         note_matches(s, p->match, matches);
 }

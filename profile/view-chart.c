@@ -32,6 +32,7 @@ struct box {
 
 struct here { /* a context in the column at hand; `next`: the next one of its depth */
     uint64_t ran, waited, below; /* below: of callees, of what counts in this column */
+    uint64_t gaps[2];            /* the parts of `ran` and `waited` without a sample */
     uint32_t best, next;
 };
 
@@ -45,6 +46,7 @@ struct chart {
     struct tt_range run, span;
     uint32_t columns, strand;
     int runs, failed;           /* runs: it ran in this column; failed: no memory */
+    int closes_gaps;            /* short ones between samples of one thread */
     struct tt_stretch *stretch; /* of the strand */
     size_t stretches, next;     /* next: the first that no column has seen */
     uint64_t shift;
@@ -99,15 +101,14 @@ static int by_start(const void *a, const void *b)
 
 /* A sample may be anywhere in what it stands for: a gap that is shorter than the stretch
  * before it is not known to be one.  The times of events are known. */
-static void close_gaps(struct chart *v)
+static uint64_t drawn_to(const struct chart *v, size_t i)
 {
-    const int is_exact = tt_fact_text(v->p, TT_FACT_BEGAN) != NULL;
-    struct tt_stretch *s = v->stretch;
+    const struct tt_stretch *s = &v->stretch[i];
 
-    for (size_t i = 1; !is_exact && i < v->stretches; i++)
-        if (s[i].from > s[i - 1].to &&
-            s[i].from - s[i - 1].to < s[i - 1].to - s[i - 1].from)
-            s[i - 1].to = s[i].from;
+    if (v->closes_gaps && i + 1 < v->stretches && s[1].from > s->to &&
+        s[1].from - s->to < s->to - s->from)
+        return s[1].from;
+    return s->to;
 }
 
 static int take_strand(struct chart *v, struct tt_lanes *l, struct tt_query *q,
@@ -126,7 +127,7 @@ static int take_strand(struct chart *v, struct tt_lanes *l, struct tt_query *q,
     if (v->stretches && v->p->strand[v->strand].members > 1)
         qsort(v->stretch, v->stretches, sizeof *s, by_start);
     else
-        close_gaps(v);
+        v->closes_gaps = tt_fact_text(v->p, TT_FACT_BEGAN) == NULL;
     return 0;
 }
 
@@ -160,11 +161,16 @@ static struct here *visit(struct chart *v, uint32_t context)
     return h;
 }
 
-static void add_stretch(struct chart *v, const struct tt_stretch *s, uint64_t from,
-                        uint64_t to)
+static uint64_t shifted(const struct chart *v, uint64_t time)
 {
-    const uint64_t begin = s->from < v->shift ? 0 : s->from - v->shift,
-                   end = s->to < v->shift ? 0 : s->to - v->shift;
+    return time < v->shift ? 0 : time - v->shift;
+}
+
+static void add_stretch(struct chart *v, size_t i, uint64_t from, uint64_t to)
+{
+    const struct tt_stretch *s = &v->stretch[i];
+    const uint64_t begin = shifted(v, s->from), known = shifted(v, s->to),
+                   end = shifted(v, drawn_to(v, i));
     struct here *h;
 
     from = begin > from ? begin : from;
@@ -176,6 +182,8 @@ static void add_stretch(struct chart *v, const struct tt_stretch *s, uint64_t fr
         h->waited += to - from;
     else
         h->ran += to - from;
+    if (to > known)
+        h->gaps[s->wait != TT_WAIT_NONE] += to - (from > known ? from : known);
     v->runs |= !s->wait;
 }
 
@@ -186,7 +194,7 @@ static void add_stretches(struct chart *v, uint64_t from, uint64_t to)
     size_t kept = 0;
 
     while (v->next < v->stretches && v->stretch[v->next].from < to + v->shift) {
-        if (v->stretch[v->next].to > from + v->shift) {
+        if (drawn_to(v, v->next) > from + v->shift) {
             const uint32_t at = (uint32_t)v->next;
             v->failed |= tt_vector_push(&v->reach, &at) != 0;
             if (v->failed)
@@ -196,9 +204,8 @@ static void add_stretches(struct chart *v, uint64_t from, uint64_t to)
     }
     reach = v->reach.item;
     for (size_t i = 0; i < v->reach.count; i++) {
-        const struct tt_stretch *s = &v->stretch[reach[i]];
-        add_stretch(v, s, from, to);
-        if (s->to > to + v->shift)
+        add_stretch(v, reach[i], from, to);
+        if (drawn_to(v, reach[i]) > to + v->shift)
             reach[kept++] = reach[i];
     }
     v->reach.count = kept;
@@ -222,6 +229,8 @@ static void add_up(struct chart *v)
             const uint64_t best = up->best ? count_of(v, &v->here[up->best]) : 0;
             up->ran += h->ran;
             up->waited += h->waited;
+            up->gaps[0] += h->gaps[0];
+            up->gaps[1] += h->gaps[1];
             up->below += count;
             if (count > best || (count == best && count && c - 1 < up->best))
                 up->best = c - 1;
@@ -264,6 +273,7 @@ static void draw_path(struct chart *v, uint32_t column, uint32_t length)
     int goes_on = 1;
 
     for (uint32_t d = 0; d < length; d++) {
+        const struct here *h = &v->here[v->path[d]];
         struct box *b = v->box.item;
         b = v->open[d] ? b + v->open[d] - 1 : NULL;
         goes_on = goes_on && b && b->end == column && b->context == v->path[d];
@@ -276,8 +286,8 @@ static void draw_path(struct chart *v, uint32_t column, uint32_t length)
             v->open[d] = (uint32_t)v->box.count;
         }
         b->end = column + 1;
-        b->ran += v->here[v->path[d]].ran;
-        b->waited += v->here[v->path[d]].waited;
+        b->ran += h->ran - h->gaps[0];
+        b->waited += h->waited - h->gaps[1];
     }
 }
 

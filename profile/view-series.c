@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "range.h"
 #include "sorted.h"
 #include "view-order.h"
 #include "view.h"
@@ -19,14 +20,55 @@ struct band {
 };
 
 struct series {
-    const struct tt_profile *p;
+    const struct tt_profile *p; /* the whole: other filters do not apply to it */
     struct tt_table *t;
     const struct tt_series_row *row;
     const struct tt_point *point;
     size_t points;
+    struct tt_vector cut; /* struct tt_point: the points of the ranges of time */
     struct tt_vector band;
-    uint32_t shown;
+    uint32_t many_shown;
 };
+
+/* Leaves the points of a range of time.  The last point may be after the run. */
+static int cut_to_range(struct series *v, struct tt_query *q, const char *text)
+{
+    const struct tt_range run = tt_range_of_run(v->p);
+    char reason[100];
+    struct tt_range r;
+    struct tt_point *kept = v->cut.item;
+    size_t count = 0;
+
+    if (tt_range_find(v->p, text, &r, reason, sizeof reason) != 0)
+        return tt_query_wrong(q, "time: %s", reason);
+    for (size_t i = 0; i < v->cut.count; i++) {
+        const uint64_t length = run.to - run.from,
+                       at = run.from +
+                            (kept[i].time < length ? kept[i].time : length - 1);
+        if ((at >= r.from && at < r.to) != r.is_outside)
+            kept[count++] = kept[i];
+    }
+    v->cut.count = count;
+    return 0;
+}
+
+/* Leaves the points that are in all ranges of the query. */
+static int cut_to_ranges(struct series *v, struct tt_query *q)
+{
+    const struct tt_filter *f = q->filter.item;
+    int error = 0;
+
+    if (v->points && !tt_vector_add(&v->cut, v->points))
+        return -TT_ERR_MEMORY;
+    if (v->points)
+        memcpy(v->cut.item, v->point, v->points * sizeof *v->point);
+    for (size_t i = 0; i < q->filter.count && !error; i++)
+        if (f[i].kind == TT_FILTER_TIME)
+            error = cut_to_range(v, q, f[i].pattern);
+    v->point = v->cut.item;
+    v->points = v->cut.count;
+    return error;
+}
 
 static int choose_series(struct series *v, struct tt_query *q)
 {
@@ -51,7 +93,7 @@ static int choose_series(struct series *v, struct tt_query *q)
         if (j != i)
             tt_table_note(v->t, "other series", "series: also '%s'",
                           p->strings + p->series[j].name);
-    return 0;
+    return cut_to_ranges(v, q);
 }
 
 /* ── Bands ────────────────────────────────────────────────────────────────────────── */
@@ -91,11 +133,11 @@ static int find_bands(struct series *v, struct tt_query *q)
     v->band.count = kept;
     tt_sort(band, kept, sizeof *band, compare_areas);
     least = tt_threshold(q, 0) * all;
-    v->shown = (uint32_t)kept < tt_limit(q, OWN_LIMIT) ? (uint32_t)kept
-                                                       : tt_limit(q, OWN_LIMIT);
-    while (v->shown && band[v->shown - 1].area < least)
-        v->shown--;
-    tt_sort(band, v->shown, sizeof *band, compare_labels);
+    v->many_shown = (uint32_t)kept < tt_limit(q, OWN_LIMIT) ? (uint32_t)kept
+                                                            : tt_limit(q, OWN_LIMIT);
+    while (v->many_shown && band[v->many_shown - 1].area < least)
+        v->many_shown--;
+    tt_sort(band, v->many_shown, sizeof *band, compare_labels);
     return 0;
 }
 
@@ -103,7 +145,8 @@ static int is_shown(const struct series *v, uint32_t label)
 {
     struct band key = {label, 0};
 
-    return v->shown && bsearch(&key, v->band.item, v->shown, sizeof key, compare_labels);
+    return v->many_shown &&
+           bsearch(&key, v->band.item, v->many_shown, sizeof key, compare_labels);
 }
 
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
@@ -167,12 +210,24 @@ static void fill(struct series *v, int in_all)
                       unit);
 }
 
+static int has_other_filters(const struct tt_query *q)
+{
+    const struct tt_filter *f = q->filter.item;
+
+    for (size_t i = 0; i < q->filter.count; i++)
+        if (f[i].kind != TT_FILTER_TIME)
+            return 1;
+    return 0;
+}
+
 int tt_view_series(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
-    struct series v = {.p = p, .t = t};
-    int error = choose_series(&v, q), by = tt_view_word(q, "series", "by");
+    struct series v = {.p = p->whole ? p->whole : p, .t = t};
+    int error, by = tt_view_word(q, "series", "by");
 
+    tt_vector_init(&v.cut, q->memory, sizeof(struct tt_point));
     tt_vector_init(&v.band, q->memory, sizeof(struct band));
+    error = choose_series(&v, q);
     if (!error && by < 0)
         error = by;
     if (!error && q->sort)
@@ -180,8 +235,9 @@ int tt_view_series(const struct tt_profile *p, struct tt_query *q, struct tt_tab
     error = error ?: find_bands(&v, q);
     if (!error)
         fill(&v, by);
-    if (!error && q->filter.count)
+    if (!error && has_other_filters(q))
         tt_table_note(t, "filters", "filters do not apply: a series has no paths");
     tt_vector_fini(&v.band);
+    tt_vector_fini(&v.cut);
     return error;
 }

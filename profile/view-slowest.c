@@ -208,9 +208,13 @@ int tt_view_slowest(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     if (!error && q->sort)
         error = tt_query_wrong(q, "the view 'slowest' cannot be sorted");
     if (!error && !p->activations)
-        error = tt_query_wrong(q, "no single activations were kept: 'tallytree record "
-                                  "--slowest BLOCK:K' keeps those of a block, and so "
-                                  "does slowest=BLOCK:K in a program's options");
+        error = tt_query_wrong(
+            q, p->whole && p->whole->activations
+                   ? "the filters leave no single activations; a range of time never has "
+                     "any"
+                   : "no single activations were kept: 'tallytree record --slowest "
+                     "BLOCK:K' keeps those of a block, and so does slowest=BLOCK:K in a "
+                     "program's options");
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &wanted);
     if (!error) {

@@ -287,8 +287,11 @@ int tt_view_space(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     if (!tt_query_other(q, "by") && tt_metric_find(p, "peak") != TT_NONE)
         v.by = BY_BLOCK;
     if (!error && !p->spaces)
-        error = tt_query_wrong(q, "no objects were recorded, as by `tallytree record "
-                                  "--heap` or tt_alloc");
+        error = tt_query_wrong(q, p->whole && p->whole->spaces
+                                      ? "the filters leave no objects; a range of time "
+                                        "never has any"
+                                      : "no objects were recorded, as by `tallytree "
+                                        "record --heap` or tt_alloc");
     if (!error && v.by == BY_BLOCK)
         error = find_heap(&v, q->memory);
     error = error ?: find_sums(&v);

@@ -279,14 +279,26 @@ static struct tt_block_sum *sum_up(const struct tt_metric_view *l, const uint32_
     return s.sum;
 }
 
+/* Of calls and samples it is not known how many were below evicted contexts: inclusive
+ * figures have at least those contexts' own. */
+static void add_own(struct tt_block_sum *s)
+{
+    if (s->inclusive < s->self)
+        s->inclusive = s->self;
+    if (s->inclusive_low < s->self_low)
+        s->inclusive_low = s->self_low;
+}
+
 static struct tt_block_sum *block_sums(const struct tt_metric_view *l,
                                        const struct tt_memory *memory)
 {
+    const struct tt_block_figures *f = l->main->block;
     struct tt_block_sum *sum = sum_up(l, NULL, l->p->blocks, memory);
 
-    for (uint32_t b = 0; sum && l->main->block && b < l->p->blocks; b++) {
-        sum[b].inclusive += l->main->block[b].hidden;
-        sum[b].inclusive_low += l->main->block[b].hidden;
+    for (uint32_t b = 0; sum && f && b < l->p->blocks; b++) {
+        sum[b].inclusive += f[b].hidden;
+        sum[b].inclusive_low += f[b].hidden;
+        add_own(&sum[b]);
     }
     return sum;
 }
@@ -317,6 +329,8 @@ struct tt_block_sum *tt_set_sums(const struct tt_metric_view *l, const uint32_t 
         if (s && block[b].inclusive_low > s->inclusive_low)
             s->inclusive_low = block[b].inclusive_low;
     }
+    for (uint32_t i = 0; block && i < sets; i++)
+        add_own(&sum[i]);
     if (!block) {
         tt_memory_put(l->memory, sum);
         sum = NULL;
@@ -477,7 +491,7 @@ static void note_unresolved(const struct tt_profile *p,
     for (uint32_t c = 0; count && !m->tally && c < p->contexts; c++)
         if (nameless[tt_block_of(p, c)])
             self += tt_self_of(m, c);
-    if (count)
+    if (self)
         tt_table_note(t, "unresolved",
                       "unresolved: %.2f %% of %s, in %u native block%-s without a name; "
                       "install debug symbols, then run `tallytree symbolize`",

@@ -21,7 +21,8 @@ struct tt_block_sum {
     uint64_t contexts;
 };
 /* Returns one for each block, from `memory`; inclusive counts a path once, at the block's
- * outermost context, and adds hidden figures of arcs.  NULL: no memory. */
+ * outermost context, and adds hidden figures of arcs.  Of calls and samples below evicted
+ * contexts it is a lower bound.  NULL: no memory. */
 struct tt_block_sum *tt_block_sums(const struct tt_profile *,
                                    const struct tt_metric_choice *,
                                    const struct tt_memory *);

@@ -155,7 +155,9 @@ static int put_range(struct tt_text *out, const struct tt_profile *p,
 {
     const struct tt_range run = tt_range_of_run(p);
 
-    if (strcmp(name_of(p, f), TT_FACT_TO) == 0 ||
+    if (strncmp(name_of(p, f), TT_FACT_PROGRAM_BEGAN, strlen(TT_FACT_PROGRAM_BEGAN)) ==
+            0 ||
+        strcmp(name_of(p, f), TT_FACT_TO) == 0 ||
         strcmp(name_of(p, f), TT_FACT_LENGTH) == 0 ||
         strcmp(name_of(p, f), TT_FACT_BEGAN) == 0 ||
         strcmp(name_of(p, f), TT_FACT_BEGINS) == 0)

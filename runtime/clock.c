@@ -6,6 +6,7 @@
  * clock.  Otherwise the system's clock is used. */
 #include "clock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,18 @@ static void read_both(uint64_t *ticks, uint64_t *ns)
     }
 }
 
+/* Not by nanosleep, which the program may have replaced, and where it may be cancelled. */
+static void sleep_until(uint64_t ns)
+{
+    const int saved = errno;
+    uint64_t now = tt_clock_monotonic();
+
+    for (; now < ns; now = tt_clock_monotonic())
+        (void)syscall(SYS_nanosleep, &(struct timespec){.tv_nsec = (long)(ns - now)},
+                      NULL);
+    errno = saved;
+}
+
 static uint64_t counter_frequency(void)
 {
 #if defined(__aarch64__)
@@ -62,9 +75,7 @@ static uint64_t counter_frequency(void)
     uint64_t ticks, ns, end_ticks, end_ns;
 
     read_both(&ticks, &ns);
-    do
-        end_ns = tt_clock_monotonic();
-    while (end_ns - ns < MEASURE_NS);
+    sleep_until(ns + MEASURE_NS);
     read_both(&end_ticks, &end_ns);
     return (uint64_t)((double)(end_ticks - ticks) * 1e9 / (double)(end_ns - ns));
 }

@@ -10,10 +10,15 @@ int tt_start_with(const struct tt_options *);
 /* Keeps this library loaded for good. */
 void tt_stay_loaded(void);
 
+/* The library was loaded with the program, and stays anyway: the call above would run its
+ * constructors, which may not have run yet. */
+extern int tt_stays_loaded;
+
 /* Locks that the calling thread has, or is about to take; set by the code that takes
  * them. */
 struct tt_work {
     int control, threads, blocks, objects;
+    int stack; /* the thread's own lock, while its stack is asked for */
 };
 extern __thread struct tt_work tt_work;
 
@@ -23,7 +28,8 @@ extern int tt_unusable;
 
 static inline int tt_holds_locks(void)
 {
-    return (tt_work.control | tt_work.threads | tt_work.blocks | tt_work.objects) != 0;
+    return (tt_work.control | tt_work.threads | tt_work.blocks | tt_work.objects |
+            tt_work.stack) != 0;
 }
 
 /* The calling thread is in the profiler: a signal handler must wait for nothing of it. */

@@ -91,13 +91,27 @@ static void weigh(struct tt_recording *r, uint64_t ns)
 
 /* Looks are paid for: by a hundredth of the thread's time, and something in advance for the
  * first ones, which find everything cold.  The next one has the time of those that are skipped.
- * Async-signal-safe. */
+ * So its stack must not depend on the cost of the last one.  Else the code that runs after long
+ * stacks would get their time.  The mean cost of several decides how long the next one waits,
+ * and the thread repays a debt slowly. */
+static int is_paid(const struct tt_sampler_state *s, uint64_t cpu)
+{
+    enum { SHARE = 100, ADVANCE = 1000000, MEANS = 32, MOST = 30, LONGEST = 1 << 25 };
+    const int64_t mean = s->mean < LONGEST ? (int64_t)s->mean : LONGEST;
+    int64_t debt = (int64_t)s->spent - ADVANCE - (int64_t)((cpu - s->start) / SHARE);
+
+    debt = debt > MOST * mean ? MOST * mean : debt < -MOST * mean ? -MOST * mean : debt;
+    return !mean ||
+           (int64_t)(cpu - s->cpu) >= SHARE * MEANS * mean * mean / (MEANS * mean - debt);
+}
+
+/* Async-signal-safe. */
 static void take_look(struct tt_thread *t, void *context)
 {
-    enum { SHARE = 100, ADVANCE = 1000000 };
-    uint64_t cpu = tt_clock_cpu(), ns = cpu - t->sampler.cpu;
+    enum { MEAN_OF = 16 };
+    uint64_t cpu = tt_clock_cpu(), ns = cpu - t->sampler.cpu, cost;
 
-    if (t->sampler.spent > ADVANCE + (cpu - t->sampler.start) / SHARE) {
+    if (!is_paid(&t->sampler, cpu)) {
         tt_bump_shared(&t->recording->header->skipped, 1);
         return;
     }
@@ -111,7 +125,9 @@ static void take_look(struct tt_thread *t, void *context)
     }
     weigh(t->recording, ns);
     t->sampler.cpu = tt_clock_cpu();
-    t->sampler.spent += t->sampler.cpu - cpu;
+    cost = t->sampler.cpu - cpu;
+    t->sampler.spent += cost;
+    t->sampler.mean += cost / MEAN_OF - t->sampler.mean / MEAN_OF;
 }
 
 static int set_action(const struct sigaction *wanted, struct sigaction *before)
@@ -250,12 +266,11 @@ static void arm_timer(struct tt_thread *t)
 #else
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
 #endif
-    t->sampler.clock = 0;
     if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &t->sampler.timer) != 0) {
         count_lost(t->recording);
         return;
     }
-    t->sampler.armed = 1;
+    t->sampler.armed = t->sampler.has_timer = 1;
     if (start_timer(t) != 0)
         count_lost(t->recording);
 }
@@ -265,13 +280,13 @@ void tt_sampler_hush(const struct tt_thread *t)
 {
     static const struct itimerspec never;
 
-    if (t->sampler.armed && !t->sampler.clock)
+    if (t->sampler.armed && t->sampler.has_timer)
         (void)timer_settime(t->sampler.timer, 0, &never, NULL);
 }
 
 void tt_sampler_resume(const struct tt_thread *t)
 {
-    if (t->sampler.armed && !t->sampler.clock && start_timer(t) != 0)
+    if (t->sampler.armed && t->sampler.has_timer && start_timer(t) != 0)
         count_lost(t->recording);
 }
 
@@ -355,17 +370,25 @@ static void look_at(struct tt_thread *t, uint64_t ticks)
     tt_nested_unlock(&t->tree.lock);
 }
 
-static void go_round(const struct tt_recording *r)
+/* Of any thread; 0: it is gone. */
+static uint64_t cpu_of(const struct tt_thread *t)
 {
     struct timespec cpu;
+
+    if (clock_gettime(t->sampler.clock, &cpu) != 0)
+        return 0;
+    return (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+}
+
+static void go_round(const struct tt_recording *r)
+{
     uint64_t now, before;
 
     tt_threads_lock();
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
-        if (!__atomic_load_n(&t->sampler.armed, __ATOMIC_ACQUIRE) ||
-            clock_gettime(t->sampler.clock, &cpu) != 0)
+        now = __atomic_load_n(&t->sampler.armed, __ATOMIC_ACQUIRE) ? cpu_of(t) : 0;
+        if (!now)
             continue;
-        now = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
         before = __atomic_exchange_n(&t->sampler.cpu, now, __ATOMIC_RELAXED);
         if (now > before && !__atomic_load_n(&t->clock.pauses, __ATOMIC_RELAXED))
             look_at(t, ticks_of(r, now - before));
@@ -459,29 +482,26 @@ void tt_sampler_stop(struct tt_recording *r)
 void tt_sampler_arm(struct tt_thread *t)
 {
     int running = __atomic_load_n(&sampler.running, __ATOMIC_ACQUIRE);
-    clockid_t clock;
 
     if (!running || __atomic_load_n(&sampler.recording, __ATOMIC_RELAXED) != t->recording)
         return;
     t->sampler.start = tt_clock_cpu();
     __atomic_store_n(&t->sampler.cpu, t->sampler.start, __ATOMIC_RELAXED);
-    t->sampler.spent = 0;
-    if (running == 1) {
-        if (!tt_looker || tt_looker->begin(t) == 0)
-            arm_timer(t);
-    } else if (pthread_getcpuclockid(pthread_self(), &clock) == 0) {
-        t->sampler.clock = clock;
-        __atomic_store_n(&t->sampler.armed, 1, __ATOMIC_RELEASE);
-    } else {
+    t->sampler.spent = t->sampler.mean = 0;
+    t->sampler.has_timer = 0;
+    if (pthread_getcpuclockid(pthread_self(), &t->sampler.clock) != 0)
         count_lost(t->recording);
-    }
+    else if (running != 1)
+        __atomic_store_n(&t->sampler.armed, 1, __ATOMIC_RELEASE);
+    else if (!tt_looker || tt_looker->begin(t) == 0)
+        arm_timer(t);
 }
 
 void tt_sampler_disarm(struct tt_thread *t)
 {
     if (t->sampler.armed)
         tt_bump_shared(&sampler.seen, tt_clock_cpu() - t->sampler.start);
-    if (t->sampler.armed && !t->sampler.clock) /* the id of a timer may be 0 */
+    if (t->sampler.armed && t->sampler.has_timer) /* the id of a timer may be 0 */
         timer_delete(t->sampler.timer);
     __atomic_store_n(&t->sampler.armed, 0, __ATOMIC_SEQ_CST);
     if (tt_looker)
@@ -495,8 +515,10 @@ uint64_t tt_sampler_seen(void)
     tt_threads_lock();
     seen = __atomic_load_n(&sampler.seen, __ATOMIC_RELAXED);
     for (const struct tt_thread *t = tt_threads_first(); t; t = t->next)
-        if (t->sampler.armed)
-            seen += t->sampler.cpu - t->sampler.start;
+        if (t->sampler.armed) {
+            uint64_t now = cpu_of(t);
+            seen += (now > t->sampler.cpu ? now : t->sampler.cpu) - t->sampler.start;
+        }
     tt_threads_unlock();
     return seen;
 }
@@ -506,7 +528,7 @@ void tt_sampler_cease(void)
     tt_threads_lock();
     sampler.running = 0;
     for (struct tt_thread *t = tt_threads_first(); t; t = t->next) {
-        if (t->sampler.armed && !t->sampler.clock)
+        if (t->sampler.armed && t->sampler.has_timer)
             timer_delete(t->sampler.timer);
         __atomic_store_n(&t->sampler.armed, 0, __ATOMIC_SEQ_CST);
     }

@@ -12,10 +12,11 @@ struct tt_thread;
 /* Of a thread. */
 struct tt_sampler_state {
     void *timer;
-    int armed;
+    int armed, has_timer;
     uint64_t cpu;   /* already accounted for, ns; also written by the sampler thread */
     int clock;      /* the thread's CPU clock */
     uint64_t spent; /* on sampling, ns */
+    uint64_t mean;  /* of the last ones, ns */
     void *looker;   /* the data of tt_looker */
     uint64_t start; /* its CPU time when it was armed, ns */
 };
@@ -64,8 +65,8 @@ void tt_sampler_skip(struct tt_thread *);
  * unexpected system calls. */
 void tt_sampler_cease(void);
 
-/* CPU time of all threads sampled so far, ns, without their time before sampling
- * began. */
+/* CPU time until now of all threads that were ever sampled, ns, without their time before
+ * sampling began. */
 uint64_t tt_sampler_seen(void);
 
 /* In the child of a fork: the timers and the sampler thread are the parent's. */

@@ -7,6 +7,7 @@
 #include "strand.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -578,11 +579,16 @@ static __thread int thread_is_over;
 
 int tt_thread_is_over(void) { return thread_is_over && !tt_self.thread; }
 
-/* At a thread's end. */
+/* At a thread's end.  The system calls destructors in several rounds; the program's run in
+ * them, too.  A thread that was seen to begin ends before the last one, in which sanitizers
+ * end it.  Of others it is not known which round it is. */
 static void end_thread(void *arg)
 {
     struct tt_thread *t = arg;
 
+    if (!tt_has_ceased() && ++t->rounds < PTHREAD_DESTRUCTOR_ITERATIONS - 1 &&
+        pthread_setspecific(thread_key, t) == 0)
+        return;
     thread_is_over = 1;
     if (tt_has_ceased())
         return;
@@ -612,6 +618,8 @@ static struct tt_thread *make_thread(void)
         munmap(t, THREAD_BYTES);
         t = NULL;
     }
+    if (t)
+        t->rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
     making = 0;
     errno = saved;
     return t;
@@ -645,7 +653,8 @@ struct tt_thread *tt_thread_enter_anyway(void)
 {
     struct tt_thread *t = tt_self.thread;
 
-    if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) || (!t && !(t = make_thread())))
+    if (!__atomic_load_n(&tt_on, __ATOMIC_ACQUIRE) ||
+        (!t && (thread_is_over || !(t = make_thread()))))
         return NULL;
     tt_thread_begin(t);
     if (t->stack.fiber->high < (uintptr_t)__builtin_frame_address(0))

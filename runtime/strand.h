@@ -58,6 +58,7 @@ struct tt_thread {
     struct tt_busy busy;
     int program_errno; /* as it was at the beginning of the slow path */
     uint32_t named;    /* by tt_thread_name: ignore the system's name */
+    uint32_t rounds; /* of destructors at its end, so far; all: its begin was not seen */
     struct tt_modes modes;
     struct tt_thread_clock clock;
     struct tt_refusal refusal;

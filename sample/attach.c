@@ -27,6 +27,7 @@
 #include "clock.h"
 #include "descent.h"
 #include "graft.h"
+#include "inside-only.h"
 #include "java-outside.h"
 #include "kernel-waits.h"
 #include "off-cpu.h"
@@ -229,6 +230,15 @@ static void find_java(struct tt_attach *a, struct process *p, struct tt_peek *pe
     say_interpreter(tt_java_interpreter(p->java));
 }
 
+static void say_inside_only(const struct process *p)
+{
+    const struct tt_interpreter *i;
+
+    for (size_t r = 0; r < p->regions.count; r++)
+        if ((i = tt_inside_only((pid_t)p->pid, p->modules, &p->regions.at[r])))
+            say_interpreter(i);
+}
+
 static void find_interpreters(struct tt_attach *a, struct process *p)
 {
     struct tt_peek peek;
@@ -241,6 +251,7 @@ static void find_interpreters(struct tt_attach *a, struct process *p)
     peek.arg = p;
     find_python(a, p, &peek);
     find_java(a, p, &peek);
+    say_inside_only(p);
 }
 
 static void forget_java(struct process *p)

@@ -10,7 +10,11 @@
  * The program is written in the system's byte-code, which the system checks before it
  * accepts it.  r6 is its context, r7 the process's chain, r8 the buffer, r9 a counter;
  * everything else is on its stack.  A thread is recognised by its id in the C library's
- * description of it, whose address the interpreter keeps (glibc). */
+ * description of it, whose address the interpreter keeps (glibc).
+ *
+ * Systems before 6.9 check each round of a loop, which takes 0.2 s in all.  Later ones check
+ * one round, if a limit of the system's can end the loop and the counter may have any
+ * value. */
 #include "frame-program.h"
 
 #include <asm/unistd.h>
@@ -35,6 +39,7 @@ enum {
     KEY_SIZE = 16,
     KEYS = 32,
     FIRST_NAMESPACE = 0xeffffffc, /* inode of the namespace in which the system began */
+    MAY_JUMP = 0xe0,              /* BPF_JCOND; not in older systems' headers */
 };
 
 #if defined __x86_64__
@@ -62,10 +67,11 @@ enum { R0, R1, R2, R3, R4, R5, CONTEXT, CHAIN, ROOM, COUNT, STACK };
 struct assembly {
     struct bpf_insn code[INSTRUCTIONS];
     uint32_t count;
+    int is_limited; /* the system can end its loops */
 };
 
 struct label { /* jumps to a place that is not known yet */
-    uint32_t from[24], count;
+    uint32_t from[32], count;
 };
 
 /* ── Instructions ─────────────────────────────────────────────────────────────────── */
@@ -153,6 +159,16 @@ static void here(struct assembly *a, struct label *l)
     l->count = 0;
 }
 
+/* Returns where a loop begins. */
+static uint32_t repeat(struct assembly *a, struct label *out)
+{
+    const uint32_t at = a->count;
+
+    if (a->is_limited)
+        jump(a, MAY_JUMP, 0, 0, out);
+    return at;
+}
+
 static void back(struct assembly *a, int left, int32_t below, uint32_t to)
 {
     put(a, BPF_JMP | BPF_JLT | BPF_K, left, 0, (int)to - (int)a->count - 1, below);
@@ -172,6 +188,15 @@ static void chain(struct assembly *a, int to, size_t field)
 }
 
 #define FIELD(name) offsetof(struct tt_frame_chain, name)
+
+/* To 0; the system does not know what is in memory. */
+static void begin_count(struct assembly *a)
+{
+    set(a, COUNT, 0);
+    store(a, ROOM, offsetof(struct tt_frame_copy, count), COUNT);
+    if (a->is_limited)
+        load(a, COUNT, ROOM, offsetof(struct tt_frame_copy, count));
+}
 
 /* Copies `size` bytes from the address in r3 to a slot; leaves unless it can be read. */
 static void read_word(struct assembly *a, int to, int32_t size, struct label *otherwise)
@@ -246,8 +271,8 @@ static void find_state(struct assembly *a, struct label *out)
     read_word(a, INTERPRETER, 8, out);
     set(a, R1, 0);
     store(a, STACK, STATE, R1);
-    set(a, COUNT, 0);
-    again = a->count;
+    begin_count(a);
+    again = repeat(a, out);
     load(a, R1, STACK, STATE);
     jump(a, BPF_JEQ, R1, 0, &next_interpreter);
     follow(a, THREAD, STATE, FIELD(thread_id), out);
@@ -360,11 +385,13 @@ static void send(struct assembly *a, const struct tt_frame_program *p, struct la
     call(a, BPF_FUNC_perf_event_output);
 }
 
-static void begin_part(struct assembly *a)
+/* The one of this number is the current entry. */
+static void find_entry(struct assembly *a, struct label *out)
 {
-    set(a, R1, 0);
-    store(a, ROOM, offsetof(struct tt_frame_copy, count), R1);
-    copy(a, R1, ROOM);
+    jump(a, BPF_JGE, COUNT, TT_CHAIN_PART, out);
+    copy(a, R1, COUNT);
+    put(a, BPF_ALU64 | BPF_MUL | BPF_K, R1, 0, 0, sizeof(struct tt_copied_frame));
+    with(a, BPF_ADD, R1, ROOM);
     add(a, R1, sizeof(struct tt_frame_copy));
     store(a, STACK, ENTRY, R1);
 }
@@ -420,9 +447,9 @@ static void copy_frames(struct assembly *a, const struct tt_frame_program *p,
     set(a, R1, 0);
     store(a, STACK, PARTS, R1);
     part = a->count;
-    begin_part(a);
-    set(a, COUNT, 0);
-    again = a->count;
+    begin_count(a);
+    again = repeat(a, out);
+    find_entry(a, out);
     load(a, R3, STACK, FRAME);
     jump(a, BPF_JEQ, R3, 0, &last);
     chain(a, R1, FIELD(begin));
@@ -434,13 +461,8 @@ static void copy_frames(struct assembly *a, const struct tt_frame_program *p,
     jump(a, BPF_JNE, R0, 0, &last);
     copy_code(a);
     follow(a, FRAME, FRAME, FIELD(previous), &last);
-    load(a, R1, STACK, ENTRY);
-    add(a, R1, sizeof(struct tt_copied_frame));
-    store(a, STACK, ENTRY, R1);
-    load(a, R1, ROOM, offsetof(struct tt_frame_copy, count));
-    add(a, R1, 1);
-    store(a, ROOM, offsetof(struct tt_frame_copy, count), R1);
     add(a, COUNT, 1);
+    store(a, ROOM, offsetof(struct tt_frame_copy, count), COUNT);
     back(a, COUNT, TT_CHAIN_PART, again);
     send(a, p, out);
     load(a, R1, STACK, PARTS);
@@ -505,14 +527,16 @@ static int set_entry(int map, uint32_t key, const void *value)
                : -TT_ERR_STATE;
 }
 
-static int load_program(const struct assembly *code)
+static int load_program(const struct tt_frame_program *p, int is_limited)
 {
+    struct assembly code = {.count = 0, .is_limited = is_limited};
     union bpf_attr a;
 
+    assemble(&code, p);
     memset(&a, 0, sizeof a);
     a.prog_type = BPF_PROG_TYPE_PERF_EVENT;
-    a.insns = (uintptr_t)code->code;
-    a.insn_cnt = code->count;
+    a.insns = (uintptr_t)code.code;
+    a.insn_cnt = code.count;
     a.license = (uintptr_t) "Dual MIT/GPL"; /* as reading memory requires */
     return ask(BPF_PROG_LOAD, &a);
 }
@@ -526,8 +550,6 @@ static const char *reason_of(int error)
 
 void tt_frame_program_load(struct tt_frame_program *p)
 {
-    struct assembly a = {.count = 0};
-
     *p = TT_FRAME_PROGRAM_NONE;
     errno = ENOSYS;
     if (IS_KNOWN)
@@ -536,10 +558,10 @@ void tt_frame_program_load(struct tt_frame_program *p)
         p->room = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, TT_FRAME_COPY_MAX, 1);
     if (p->room >= 0)
         p->output = make_map(BPF_MAP_TYPE_PERF_EVENT_ARRAY, sizeof(uint32_t), PROCESSORS);
-    if (p->output >= 0) {
-        assemble(&a, p);
-        p->program = load_program(&a);
-    }
+    if (p->output >= 0)
+        p->program = load_program(p, 1);
+    if (p->output >= 0 && p->program < 0)
+        p->program = load_program(p, 0);
     if (p->program >= 0)
         return;
     p->refused = reason_of(errno);

@@ -15,9 +15,11 @@
 #include "assertion.h"
 #include "block.h"
 #include "budget.h"
+#include "control.h"
 #include "descent.h"
 #include "extension.h"
 #include "places.h"
+#include "stack-cache.h"
 #include "system-call.h"
 
 enum { WAIT = 1 }; /* not the identity of any function */
@@ -67,11 +69,12 @@ static void look_at_own_stack(struct tt_grafting *h, uint64_t from)
     h->peek.load = load_bytes;
 }
 
-static void unwind(struct tt_grafting *h)
+static void unwind(struct tt_grafting *h, int in_call)
 {
     h->stack = (struct tt_unwound){
         .frame = h->frame,
         .room = TT_STEPS_MAX - 2,
+        .in_call = in_call,
         .cache = &h->cache,
         .generated = h->script.wanted ? tt_interpreters_generated() : NULL};
     tt_native_unwind(&h->stack, h->hold.modules, &h->registers, &h->peek);
@@ -348,14 +351,14 @@ static uint32_t make_path(struct tt_grafting *h, struct tt_node **out)
 
 /* ── Both ─────────────────────────────────────────────────────────────────────────── */
 
-static int unwind_stack(struct tt_grafting *h, int is_own)
+static int unwind_stack(struct tt_grafting *h, int is_own, int in_call)
 {
     const int wanted = h->script.wanted && tt_interpreters_first();
     uint32_t all;
 
     h->script.count = h->script.stack.count = 0;
     tt_modules_hold(&h->hold);
-    unwind(h);
+    unwind(h, in_call);
     if (h->stack.end == TT_UNWIND_UNKNOWN)
         __atomic_store_n(&lost, 1, __ATOMIC_RELAXED);
     if (!h->stack.count)
@@ -371,10 +374,10 @@ static int unwind_stack(struct tt_grafting *h, int is_own)
     return 1;
 }
 
-/* The program may call with SIGSEGV blocked, when a load that faults kills it. */
+/* The program may call with these signals blocked, when a load that faults kills it. */
 static int way_to_read(void)
 {
-    const uint64_t fault = (uint64_t)1 << (SIGSEGV - 1);
+    const uint64_t fault = (uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1);
     uint64_t mask = fault;
 
     if (tt_safe_loads)
@@ -392,9 +395,10 @@ uint64_t tt_graft_functions(struct tt_grafting *h, uint64_t sp)
     look_at_own_stack(h, sp);
     h->script.stack.is_own = 1;
     h->script.way = way_to_read(); /* a system call: once for each event */
-    tt_safe_thread = (struct tt_safe_thread){.direct = h->script.way};
+    tt_safe_thread.stack = 0;
+    tt_safe_begin(h->script.way);
     walk_interpreters(h, 0);
-    tt_safe_thread.direct = 0;
+    tt_safe_end();
     for (uint32_t i = 0; i < s->count; i++) {
         key = (key ^ s->frame[i].code ^ s->frame[i].print) * 0xd6e8feb86659fd93u;
         key = (key ^ key >> 32) | 1;
@@ -402,12 +406,30 @@ uint64_t tt_graft_functions(struct tt_grafting *h, uint64_t sp)
     return key;
 }
 
-int tt_graft_unwind_asleep(struct tt_grafting *h) { return unwind_stack(h, 0); }
+void tt_graft_call(struct tt_grafting *h, char *end, void (*f)(void *), void *arg)
+{
+    if (!tt_interpreters_first())
+        h->script.way = way_to_read();
+    tt_safe_begin(h->script.way);
+    tt_call_on_stack(end, f, arg);
+    tt_safe_end();
+}
+
+int tt_graft_unwind_asleep(struct tt_grafting *h) { return unwind_stack(h, 0, 0); }
 
 int tt_graft_unwind(struct tt_grafting *h)
 {
     look_at_own_stack(h, h->registers.value[TT_REGISTER_SP]);
-    return unwind_stack(h, 1);
+    return unwind_stack(h, 1, 0);
+}
+
+int tt_graft_unwind_call(struct tt_grafting *h, const struct tt_caller *c)
+{
+    tt_registers_of_place(&h->registers, c->pc, c->sp);
+    h->registers.value[TT_REGISTER_FP] = c->fp;
+    h->registers.lost &= ~((uint64_t)1 << TT_REGISTER_FP);
+    look_at_own_stack(h, c->sp);
+    return unwind_stack(h, 1, 1);
 }
 
 void tt_graft_release(struct tt_grafting *h) { tt_modules_release(&h->hold); }
@@ -573,20 +595,31 @@ static __thread __attribute__((tls_model("initial-exec"))) struct {
     const char *low, *end;
 } stack;
 
-/* pthread_getattr_np takes a lock of the thread, and calls malloc with it. */
-void tt_graft_know_stack(void)
+static void ask_for_stack(void)
 {
     pthread_attr_t a;
     void *low;
     size_t size;
 
-    if (stack.low || pthread_getattr_np(pthread_self(), &a) != 0)
+    if (pthread_getattr_np(pthread_self(), &a) != 0)
         return;
     if (pthread_attr_getstack(&a, &low, &size) == 0) {
         stack.low = low;
         stack.end = stack.low + size;
     }
     pthread_attr_destroy(&a);
+}
+
+/* pthread_getattr_np takes a lock of the thread, and calls malloc with it. */
+void tt_graft_know_stack(void)
+{
+    const int at_work = tt_work.stack;
+
+    if (stack.low)
+        return;
+    tt_work.stack = 1;
+    ask_for_stack();
+    tt_work.stack = at_work;
 }
 
 void tt_graft_find_stack(struct tt_grafting *h)

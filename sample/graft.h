@@ -35,7 +35,7 @@ struct tt_grafting { /* a thread's own, mapped; pages exist once used */
         struct tt_merged merged[TT_STEPS_MAX];
         uint32_t count; /* of merged frames; 0: the stack is all native */
         int unplaced;   /* some were not found, or have no loop */
-        int way;        /* to read their memory, since the last tt_graft_functions */
+        int way;        /* to read memory in a call: tt_safe_thread.direct */
     } script;
     const char *wait; /* what the thread waits for, as innermost step; NULL: none */
 };
@@ -70,6 +70,10 @@ void tt_graft_remove(struct tt_grafting *, uint32_t native);
 /* Unwinds from the registers to the activation; 1 if there is a stack.  Call
  * tt_graft_release in any case.  Async-signal-safe. */
 int tt_graft_unwind(struct tt_grafting *);
+
+/* The same, from the return address of a call into the profiler. */
+struct tt_caller;
+int tt_graft_unwind_call(struct tt_grafting *, const struct tt_caller *);
 void tt_graft_release(struct tt_grafting *);
 
 /* In a call, not in a handler: a key of the interpreted functions below the caller with
@@ -110,5 +114,9 @@ void tt_graft_charge(struct tt_grafting *, struct tt_node *, uint32_t made,
 
 /* Calls f(arg) on another stack; the program's may be small.  Async-signal-safe. */
 void tt_call_on_stack(char *end, void (*f)(void *), void *arg);
+
+/* The same in a call of the program, for a walk: its reads may be loads, if faults can be resumed
+ * here. */
+void tt_graft_call(struct tt_grafting *, char *end, void (*f)(void *), void *arg);
 
 #endif

@@ -15,12 +15,13 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "graft.h"
 #include "wall.h"
 
-enum { HANDLER_STACK = 64 << 10, SIGNAL_STACK = 64 << 10, LARGE_STACK = 256 << 10 };
+enum { HANDLER_STACK = 64 << 10, LARGE_STACK = 256 << 10 };
 
 static const uint64_t NONE = UINT64_MAX;
 
@@ -35,9 +36,24 @@ struct look { /* a thread's own, mapped; pages exist once used */
     struct tt_log_writer *writer; /* of the sampling thread; NULL: the thread's own */
     int done;
     int inside, charging; /* set by its handler, by another thread: never both */
-    int lends;            /* `signal_stack` is the thread's alternate stack */
-    char signal_stack[SIGNAL_STACK]; /* for signal frames, if its stack is small */
+    int lends;            /* the one after it is the thread's alternate stack */
 };
+
+/* After it come a page, the guard, and a stack for signal frames, if the thread's stack is
+ * small.  Handlers of the program may run there, too, and find no less room than on theirs. */
+static size_t page_size(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+static size_t guard_offset(size_t page)
+{
+    return (sizeof(struct look) + page - 1) & ~(page - 1);
+}
+
+static size_t look_size(void)
+{
+    const size_t page = page_size();
+
+    return guard_offset(page) + page + LARGE_STACK;
+}
 
 static struct tt_native_sampler_options looking;
 int (*tt_native_sampler_lend)(char *, size_t);
@@ -102,13 +118,14 @@ static int is_near_end(const struct look *l)
     return !l->lends && low && sp >= low && sp - low < TWO_FRAMES;
 }
 
-/* May loads fault here?  Not if SIGSEGV was blocked when the signal came, or if there is no
- * room for another signal's frame. */
+/* May loads fault here?  Not if the fault's signal was blocked when the sample's came, or if
+ * there is no room for another signal's frame. */
 static int may_fault(const struct look *l)
 {
     const ucontext_t *interrupted = l->context;
 
-    return sigismember(&interrupted->uc_sigmask, SIGSEGV) == 0 && !is_near_end(l);
+    return sigismember(&interrupted->uc_sigmask, SIGSEGV) == 0 &&
+           sigismember(&interrupted->uc_sigmask, SIGBUS) == 0 && !is_near_end(l);
 }
 
 static void look_here(void *arg)
@@ -116,7 +133,7 @@ static void look_here(void *arg)
     struct look *l = arg;
 
     tt_registers_of_context(&l->hanging.registers, l->context);
-    tt_safe_thread.direct = may_fault(l) ? TT_SAFE_IN_HANDLER : 0;
+    tt_safe_begin(may_fault(l) ? TT_SAFE_IN_HANDLER : 0);
     if (tt_graft_unwind(&l->hanging))
         l->done = charge_what_is_there(l) || charge_with_locks(l);
     tt_graft_release(&l->hanging);
@@ -163,7 +180,7 @@ static int look_for(struct tt_thread *t, void *context, uint64_t ns)
     if (!(l->count & (l->count - 1)))
         tt_thread_rename(t); /* in time for a thread that never ends */
     tt_call_on_stack(l->handler_stack + sizeof l->handler_stack, look_here, l);
-    tt_safe_thread.direct = 0;
+    tt_safe_end();
     tt_busy_leave(&t->busy);
     __atomic_store_n(&l->inside, 0, __ATOMIC_RELEASE);
     return l->done;
@@ -312,11 +329,14 @@ int tt_native_sampler_again(struct tt_thread *t, struct tt_wall *w, uint64_t ns)
 static void lend_stack(struct look *l)
 {
     const struct tt_grafting *h = &l->hanging;
+    const size_t page = page_size();
+    char *guard = (char *)l + guard_offset(page);
 
     if (!h->stack_low || h->stack_end - h->stack_low >= LARGE_STACK ||
         !tt_native_sampler_lend)
         return;
-    l->lends = tt_native_sampler_lend(l->signal_stack, sizeof l->signal_stack);
+    (void)mprotect(guard, page, PROT_NONE);
+    l->lends = tt_native_sampler_lend(guard + page, LARGE_STACK);
 }
 
 static int begin(struct tt_thread *t)
@@ -324,7 +344,7 @@ static int begin(struct tt_thread *t)
     struct look *l = t->sampler.looker;
 
     if (!l) {
-        l = mmap(NULL, sizeof *l, PROT_READ | PROT_WRITE,
+        l = mmap(NULL, look_size(), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (l == MAP_FAILED)
             return -TT_ERR_MEMORY;
@@ -355,7 +375,7 @@ static void end(struct tt_thread *t)
     if (l && l->lends)
         (void)tt_native_sampler_lend(NULL, 0);
     if (l)
-        munmap(l, sizeof *l);
+        munmap(l, look_size());
 }
 
 struct tt_looker tt_native_sampler = {

@@ -25,7 +25,8 @@ enum {
     TIMEOUT = 30, /* seconds without a byte */
     SPARE = 2,    /* of one in so many of them, old strangers give way to new ones */
     THREADS = 4,
-    HEADERS = 16 << 10, /* bytes of a request, with what the library needs */
+    HEADERS = 64 << 10,    /* bytes of a request, with what the library needs, */
+    MOST_ASKED = 40 << 10, /* and the headers of both sides */
     WORTH_PACKING = 2048
 };
 
@@ -242,6 +243,10 @@ static char *accept_request(struct tt_http *s, struct MHD_Connection *c,
                "Method not allowed: this server answers GET and HEAD.\n");
         return NULL;
     }
+    if (strlen(uri) > MOST_ASKED) { /* the library might have no memory for the reply */
+        refuse(r, MHD_HTTP_URI_TOO_LONG, "This address is too long.\n");
+        return NULL;
+    }
     path = s->address ? asked_openly(s, c, uri, r) : asked_here(s, c, uri, r);
     *query = path ? strchr(path, '?') : NULL;
     if (*query)
@@ -267,6 +272,16 @@ struct request {
     char uri[];
 };
 
+/* The library would store each word of the query, and the connection hangs if it has no room
+ * for all of them.  We read the query ourselves, so cut it, where the library does, too. */
+static void hide_query(const char *uri)
+{
+    char *query = strchr(uri, '?');
+
+    if (query && query[1])
+        query[1] = '\0';
+}
+
 /* Gets the address as it was sent; the result becomes on_request's *state. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *c)
 {
@@ -276,6 +291,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *c)
     if (r) {
         *r = (struct request){.server = arg, .c = c};
         memcpy(r->uri, uri, size);
+        hide_query(uri);
     }
     return r;
 }

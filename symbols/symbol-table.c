@@ -291,24 +291,6 @@ static struct tt_symbol *find_by_looking(struct tt_symbol_table *t, uint64_t add
     return &f->symbol;
 }
 
-/* One at another address, where no other name is better. */
-static int look_for_namesake(const struct tt_symbol_table *t, const struct tt_symbol *of)
-{
-    for (size_t i = 1; i < t->count; i++) {
-        const GElf_Sym *s = &t->all[i];
-        const char *name;
-        struct tt_symbol best;
-        if (GELF_ST_BIND(s->st_info) != STB_LOCAL || s->st_value == of->low)
-            continue;
-        name = text_of(t, i);
-        if (name && *name == *of->symbol && strcmp(name, of->symbol) == 0 &&
-            counts(t, i) && find_best(t, s->st_value, &best) && best.is_local &&
-            strcmp(best.symbol, name) == 0)
-            return 1;
-    }
-    return 0;
-}
-
 /* ── All of them in order ─────────────────────────────────────────────────────────── */
 
 static struct tt_symbol *add_symbol(struct tt_symbol_table *t)
@@ -477,15 +459,42 @@ struct tt_symbol *tt_symbol_table_find(struct tt_symbol_table *t, uint64_t addre
 {
     const struct tt_span *code = tt_spans_find(&t->code, address);
 
-    if (t->is_read || !t->all || (code && code->item) || t->looks == MOST_LOOKS)
+    if (!t->all || (code && code->item) || t->is_read > 0 ||
+        (t->looks == MOST_LOOKS && read_all(t) > 0))
         return find_in_order(t, address);
-    t->looks++;
-    return find_by_looking(t, address);
+    t->looks += t->looks < MOST_LOOKS;
+    return find_by_looking(t, address); /* also without memory for the order */
 }
 
 const struct tt_symbol *tt_symbol_table_whole(struct tt_symbol_table *t, uint64_t address)
 {
     return find_in_order(t, address);
+}
+
+/* One at another address, where no other name is better.  Each look takes as long as there
+ * are symbols, so after some the order is made. */
+static int look_for_namesake(struct tt_symbol_table *t, const struct tt_symbol *of)
+{
+    int looks = 0;
+
+    for (size_t i = 1; i < t->count; i++) {
+        const GElf_Sym *s = &t->all[i];
+        const struct tt_symbol *ordered;
+        const char *name;
+        struct tt_symbol best;
+        if (GELF_ST_BIND(s->st_info) != STB_LOCAL || s->st_value == of->low)
+            continue;
+        name = text_of(t, i);
+        if (!name || *name != *of->symbol || strcmp(name, of->symbol) != 0 ||
+            !counts(t, i))
+            continue;
+        if (looks++ == MOST_LOOKS && (ordered = find_in_order(t, of->low)))
+            return ordered->is_namesake;
+        if (find_best(t, s->st_value, &best) && best.is_local &&
+            strcmp(best.symbol, name) == 0)
+            return 1;
+    }
+    return 0;
 }
 
 int tt_symbol_has_namesake(struct tt_symbol_table *t, const struct tt_symbol *s)

@@ -51,9 +51,9 @@ builds_a_program()
 
 try "the runtime becomes one file" tools/amalgamate "$tmp"
 for compiler in gcc clang; do
-    for language in gnu99 c99; do
+    for language in $(for_long c99 "gnu99 c99"); do
         try "$compiler compiles it as $language without a warning" \
-            compiles_alone $compiler $language -fsyntax-only
+            compiles_alone $compiler "$language" -fsyntax-only
     done
     # gcc alone has warnings that need its optimiser.
     try "$compiler compiles it as c11 without a warning" compiles_alone $compiler c11 "-O$([ $compiler = gcc ] && echo 2 || echo 0)"
@@ -63,13 +63,13 @@ checks_when_asked() { cc -O0 -DTT_CHECKED -c "$tmp/tallytree.c" -o "$tmp/checked
 try "a build has no assertions" checks_nothing
 try "but a checked one" checks_when_asked
 for compiler in gcc clang; do
-    for language in c99 c11; do
-        try "$compiler builds a $language program on it" builds_a_program $compiler $language
+    for language in $(for_long c99 "c99 c11"); do
+        try "$compiler builds a $language program on it" builds_a_program $compiler "$language"
     done
 done
 for compiler in g++ clang++; do
-    for language in c++11 c++17; do
-        try "$compiler builds a $language program on it" builds_a_program $compiler $language
+    for language in $(for_long c++11 "c++11 c++17"); do
+        try "$compiler builds a $language program on it" builds_a_program $compiler "$language"
     done
 done
 finish

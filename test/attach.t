@@ -236,6 +236,23 @@ for_a_while()
     "$tallytree" report header "$tmp/tt" | grep -q "program.*sleep"
 }
 try "a duration ends it too, even when nothing happened" for_a_while
+prepares_for_long()
+{
+    "$tmp/mix" spin 1000000000 &
+    local pid=$! status
+    patiently grep -q mix "/proc/$pid/comm" || return
+    timeout -k 5 500 strace -qq -o /dev/null -e trace=pread64 -e inject=pread64:delay_enter=10000 \
+        "$tallytree" record -o "$tmp/tt" --duration 1 -p $pid
+    status=$?
+    kill $pid
+    [ $status = 0 ] || return
+    "$tallytree" report flat --limit all --csv "$tmp/tt" >"$tmp/flat" && has ",leaf,"
+}
+if strace -o /dev/null true 2>/dev/null; then
+    try "a duration begins when the files of the process were read" prepares_for_long
+else
+    skip "a duration begins when the files of the process were read" "there is no strace"
+fi
 # named COMMAND... - while it runs, the functions of what it has become, "gone", have names.
 named()
 {
@@ -436,7 +453,7 @@ __attribute__((noinline)) void burns(double end) { while (now() < end) for (int 
 int main(void)
 {
     struct rusage u;
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 10; i++) {
         double begin = now(), end;
         touches(5);
         end = now();
@@ -556,7 +573,7 @@ cat >"$tmp/touch.c" <<'END'
 #include <sys/mman.h>
 int main(void)
 {
-    for (int i = 0; i < 15; i++) {
+    for (int i = 0; i < 5; i++) {
         void *m = mmap(NULL, 64 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         madvise(m, 64 << 20, MADV_NOHUGEPAGE);
         memset(m, 1, 64 << 20);

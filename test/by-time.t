@@ -38,6 +38,7 @@ for process in range(2):
         truth["p%d t%d %d" % (process, number, 100 + 10 * process + number)] = stretches
 first = min(s[0][0] for s in truth.values())
 json.dump({"meta": {"version": 27, "preprocessedProfileVersion": 41, "interval": 1, "product": "x", "startTime": 1700000000000, "processType": 0}, "libs": [], "threads": threads}, open(sys.argv[1], "w"))
+print("%.6fms" % (first / 1e6 + 4))
 json.dump({k: [(a - first, b - first, p) for a, b, p in v] for k, v in truth.items()}, open(sys.argv[2], "w"))
 END
 
@@ -111,7 +112,7 @@ END
 # written FORMAT SEED [jitter]
 written()
 {
-    python3 "$dir/make.py" "$dir/source" "$dir/truth" "$2" ${3:+"$3"} &&
+    python3 "$dir/make.py" "$dir/source" "$dir/truth" "$2" ${3:+"$3"} >"$dir/begun" &&
         "$tallytree" export --by-time --to "$1" --force -o "$dir/out" "$dir/source" &&
         python3 "$dir/read.py" "$1" "$dir/out" "$dir/truth" ${3:+"$3"}
 }
@@ -162,7 +163,7 @@ for key, stretches in truth.items():
     assert all(t == (w - first) // 1000 for (t, _), (w, _) in zip(starts, wanted)), key
     assert all(n["hitCount"] == out["samples"].count(n["id"]) for n in out["nodes"] if n["callFrame"]["functionName"] != "(idle)"), key
 END
-one_by_one() { for seed in 1 2; do python3 "$dir/make.py" "$dir/source" "$dir/truth" $seed && python3 "$dir/v8.py" "$tallytree" "$dir/source" "$dir/truth" || return; done; }
+one_by_one() { for seed in 1 2; do python3 "$dir/make.py" "$dir/source" "$dir/truth" $seed >"$dir/begun" && python3 "$dir/v8.py" "$tallytree" "$dir/source" "$dir/truth" || return; done; }
 try "v8: each thread has its samples in their order" one_by_one
 
 for format in chrome speedscope firefox; do try "$format: read again, functions have the same time" same $format; done
@@ -175,7 +176,7 @@ calls()
 try "frames by time are not calls" calls
 part()
 {
-    "$tallytree" export --by-time --time 0..1ms --to speedscope --force -o "$dir/out" "$dir/source" &&
+    "$tallytree" export --by-time --time "0..$(cat "$dir/begun")" --to speedscope --force -o "$dir/out" "$dir/source" &&
         python3 -c 'import json,sys; p = json.load(open(sys.argv[1]))["profiles"]; sys.exit(not 0 < len(p) < 6)' "$dir/out"
 }
 try "threads without a sample in --time are left out" part

@@ -24,6 +24,11 @@ start()
 }
 stop() { kill -INT "$recorder"; reap "$recorder"; }
 
+# What a recorder writes has the end of its interval, by which a profile is known as a part of a run.
+mkdir one && start one
+stop
+echo one/chain.* >interval
+
 # names.py FOLDER - the spans of its profiles, in ms; those within a longer one left out.
 cat >names.py <<'END'
 import datetime, os, re, sys
@@ -41,7 +46,7 @@ END
 # A profile each two minutes since the day before yesterday, of twelve recordings in turn.
 for i in $(seq 12); do
     printf 'push outer\npush block%d\ntick %d\npop\ntick 1\npop\n' $((i % 5)) $((i * 1000)) >events
-    tallytree replay -o rec events && tallytree merge -o "minute$i.tt" rec || exit
+    tallytree replay -o rec events && tallytree merge -o "minute$i.tt" rec "$(<interval)" || exit
 done
 mkdir S
 python3 - <<'END'

@@ -139,6 +139,17 @@ assert len(s) >= 3 and all(a[1] == b[0] for a, b in zip(s, s[1:]))
 END
 }
 try "each begins where the one before ends" follow
+lasted() { for f; do tallytree report header --csv "$f"; done | awk -F, '$4 == "lasted" { sum += $6 } END { printf "%.0f", sum }'; }
+equal "a chain lasted as long as its profiles together" "$(lasted D)" "$(lasted D/chain.*)"
+in_any_order()
+{
+    local profiles=(D/chain.*) other=other.tt
+    tallytree merge -o first.tt "${profiles[0]}" $other && tallytree merge -o one.tt first.tt "${profiles[@]:1}" &&
+        tallytree merge -o second.tt "${profiles[@]:1}" && tallytree merge -o two.tt $other second.tt "${profiles[0]}" &&
+        cmp one.tt two.tt && tallytree report header --csv one.tt | grep "lasted,,$(lasted D/chain.*)"
+}
+tallytree record -o other.tt true 2>/dev/null
+try "so it is, whatever it is merged with, in any order" in_any_order
 equal "there is no gap" "$(tallytree report header --csv D | grep -c ',gap,')" 0
 equal "nothing is left beside them" "$(others D)" ".chain.lock"
 sum_up() { for f in D/chain.*; do used "$f"; done | awk '{ a += $1; b += $2 } END { printf "%.0f %.0f\n", a, b }'; }
@@ -328,14 +339,13 @@ if unshare -m true 2>/dev/null && [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=6
     start full/D
     begun() { [ "$(chain full/D)" ]; }
     patiently begun
-    cp err said.before
     chain full/D | head -n 1 >first
     (cd full/D && cksum "$(cat ../../first)") >first.sum
     cat /dev/zero >full/stuff 2>/dev/null
-    said() { grep -i "no space" err; }
-    patiently said >said.full
-    sleep 1
-    equal "a full disk is said, and recording goes on" "$(test -s said.full && kill -0 "$recorder" && echo yes)" yes
+    # What cannot be written is a profile or the next recording.
+    said() { grep -iE "no space|cannot be created, grown or written" err; }
+    goes_on() { patiently said && sleep 1 && kill -0 "$recorder"; }
+    try "a full disk is said, and recording goes on" goes_on
     equal "what was there is whole" "$(cd full/D && cksum "$(cat ../../first)")" "$(cat first.sum)"
     rm full/stuff
     count() { chain full/D | wc -l; }

@@ -23,7 +23,7 @@ for t in range(r.randrange(1, 5)):
         if asleep: path.append("[waits: %s]" % r.choice(["futex", "sleep", "read"]))
         if waits or not asleep:
             events.append((to, t, to - at, path))
-            lane.append([1000000000 + at * NS, 1000000000 + to * NS, tuple(path), asleep])
+            lane.append([1000000000 + at * NS, 1000000000 + to * NS, tuple(path), asleep, 1000000000 + to * NS])
         at = to
     for x, y in zip(lane, lane[1:]):  # a gap that is shorter than the sample before is none
         if y[0] - x[1] < x[1] - x[0]: x[1] = y[0]
@@ -42,11 +42,13 @@ def asked(*words):
     return [x for x in rows if x["role"] == "entry"], rows[-1], next(x["arguments"] for x in table["remarks"] if x["kind"] == "chart")
 
 def column(lane, low, high):
-    """What each path of callers has between two moments: how long it ran, and waited."""
-    has = collections.defaultdict(lambda: [0, 0])
-    for start, end, path, asleep in lane:
+    """What each path of callers has between two moments: how long it is drawn, running and waiting, and was so."""
+    has = collections.defaultdict(lambda: [0] * 4)
+    for start, end, path, asleep, sure in lane:
         part = min(end, high) - max(start, low)
-        for n in range(len(path) + 1) if part > 0 else []: has[path[:n]][asleep] += part
+        for n in range(len(path) + 1) if part > 0 else []:
+            has[path[:n]][asleep] += part
+            has[path[:n]][2 + asleep] += max(0, min(sure, high) - max(start, low))
     return has
 
 def choose(has, drawn):
@@ -59,7 +61,7 @@ def choose(has, drawn):
         best = [p for p, v in below.items() if v == max(below.values())]
         path = drawn[:len(path) + 1] if drawn[:len(path) + 1] in best else best[0]
 
-ran = {name: sum(e - s for s, e, _, asleep in lane if not asleep) for name, lane in threads.items()}
+ran = {name: sum(e - s for s, e, _, asleep, _ in lane if not asleep) for name, lane in threads.items()}
 for _ in range(4):
     name, many = r.choice(list(threads)), r.choice([1, 7, 40, 150])
     low = r.randrange(0, run[1] - run[0] - 3000)
@@ -90,7 +92,7 @@ for _ in range(4):
             sums[i, n - 1] = has[drawn[i][:n]]
     for x in rows:
         parts = [sums[i, x["depth"]] for i in range(edges.index(x["from"]), edges.index(x["to"]))]
-        assert (x["ran"], x["waited"] or 0) == (sum(p[0] for p in parts), sum(p[1] for p in parts)), (x, parts)
+        assert (x["ran"], x["waited"] or 0) == (sum(p[2] for p in parts), sum(p[3] for p in parts)), (x, parts)
     few = asked("--thread", name, "--columns", str(many), "--limit", str(many), "--depth", "1", "--span", "%.9fs..%.9fs" % (low / 1e9, high / 1e9))[0]
     assert few == [x for x in rows if x["depth"] == 0]
 assert ran[asked()[2][0]] == max(ran.values())  # without a name, the busiest

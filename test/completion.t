@@ -4,10 +4,27 @@
 . "$(dirname "$0")/tap.sh"
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
 
-commands()
+mapfile -t commands < <(tallytree --complete '' | sed 's/\t.*//')
+layouts="fble ghc mlworks ocr tdk"
+
+# Of each command, the pages, the offered flags, and the man page's words: what more than one
+# check reads.
+shared()
 {
-    tallytree --complete '' | sed 's/\t.*//'
+    local command
+    mkdir "$tmp/help" "$tmp/flags" "$tmp/words" "$tmp/flag-words"
+    for command in "${commands[@]}"; do
+        [ "$command" != help ] || continue
+        tallytree help "$command" >"$tmp/help/$command"
+        tallytree --complete "$command" -- >"$tmp/flags/$command"
+        words "doc/man/tallytree-$command.1" >"$tmp/words/$command"
+    done
+    for command in $layouts; do tallytree --complete report "$command" -- >"$tmp/flags/report $command"; done
+    sed -i 's/\t.*//' "$tmp/flags"/*
 }
+# words FILE... - the words of pages, with their dashes.
+words() { sed 's/\\-/-/g' "$@" | grep -oE -- '[a-z_-]+' | sort -u; }
+shared
 
 # ── Help ─────────────────────────────────────────────────────────────────────────────
 
@@ -17,10 +34,7 @@ fits()
     [ -s "$1" ] && [ "$(wc -l <"$1")" -le 40 ] && [ "$(wc -L <"$1")" -le 80 ]
 }
 
-page_fits()
-{
-    tallytree "$@" >"$tmp/page" && cat "$tmp/page" && fits "$tmp/page"
-}
+page_fits() { cat "$1" && fits "$1"; }
 
 list_fits()
 {
@@ -37,19 +51,16 @@ helps_itself()
 
 same_page()
 {
-    tallytree help "$1" >"$tmp/one" && tallytree "$1" --help >"$tmp/two" &&
-        tallytree "$1" -h >"$tmp/three" && cmp "$tmp/one" "$tmp/two" && cmp "$tmp/one" "$tmp/three"
+    tallytree "$1" --help >"$tmp/two" && tallytree "$1" -h >"$tmp/three" &&
+        cmp "$tmp/help/$1" "$tmp/two" && cmp "$tmp/help/$1" "$tmp/three"
 }
-
-# words FILE... - the words of pages, with their dashes.
-words() { sed 's/\\-/-/g' "$@" | grep -oE -- '[a-z_-]+' | sort -u; }
 
 # Each flag of a command's help page is also in its man page.
 has_man_page()
 {
     local page=doc/man/tallytree-$1.1
     [ -s "$page" ] && grep -q "^\.TH TALLYTREE-${1^^} 1 " "$page" || return
-    tallytree help "$1" | grep -oE -- '--[a-z_-]+' | sort -u | comm -23 - <(words "$page") >"$tmp/lacking"
+    grep -oE -- '--[a-z_-]+' "$tmp/help/$1" | grep -vxFf "$tmp/words/$1" >"$tmp/lacking"
     cat "$tmp/lacking"
     [ ! -s "$tmp/lacking" ] && grep -q "doc/man/tallytree-$1.1" meson.build &&
         grep -qF "tallytree-$1 (1)" doc/man/tallytree.1
@@ -62,12 +73,13 @@ prints_nowhere()
 }
 
 try "a page that cannot be printed is an error" prints_nowhere
-try "the list of commands fits a screen" page_fits help
+tallytree help >"$tmp/list"
+try "the list of commands fits a screen" page_fits "$tmp/list"
 try "help has no page but the list" helps_itself
 try "so it does where no command is given" list_fits
-for command in $(commands); do
+for command in "${commands[@]}"; do
     [ "$command" != help ] || continue
-    try "the page of $command fits a screen" page_fits "$command" --help
+    try "the page of $command fits a screen" page_fits "$tmp/help/$command"
     try "help $command is $command --help" same_page "$command"
     try "$command has a man page with its flags" has_man_page "$command"
 done
@@ -87,21 +99,20 @@ offers()
 # Each flag that is offered is taken: the error is about its value, or about the next flag.
 flags_are_taken()
 {
-    local flag
-    for flag in $(tallytree --complete "$1" -- | sed 's/\t.*//'); do
+    local flag refusal
+    while read -r flag; do
         [ "$flag" = --help ] ||
-            ! tallytree "$1" "$flag=$tmp/x" --no-such-flag </dev/null >"$tmp/refusal" 2>&1 ||
+            ! refusal=$(tallytree "$1" "$flag=$tmp/x" --no-such-flag </dev/null 2>&1) ||
             { echo "$flag: a wrong flag after it is no error"; continue; }
-        [[ $(<"$tmp/refusal") != *"no option '$flag'"* ]] || cat "$tmp/refusal"
-    done
+        [[ $refusal != *"no option '$flag'"* ]] || echo "$refusal"
+    done <"$tmp/flags/$1"
 }
 
 # Each flag of the page is offered.
 flags_are_offered()
 {
-    tallytree --complete "$1" -- | sed 's/\t.*//' >"$tmp/offered"
-    tallytree help "$1" | grep -oE -- '^ +(-[a-zA-Z], )?--[a-z_-]+' | grep -oE -- '--.*' |
-        grep -vxFf "$tmp/offered"
+    grep -oE -- '^ +(-[a-zA-Z], )?--[a-z_-]+' "$tmp/help/$1" | grep -oE -- '--.*' |
+        grep -vxFf "$tmp/flags/$1"
 }
 
 try "a command is completed" offers replay repl
@@ -114,7 +125,7 @@ try "its values are, behind a blank" offers 'repeat: recent:' replay --recursion
 try "or behind an equals sign" offers '--recursion=repeat: --recursion=recent:' replay --recursion=re
 try "a file is a file" offers @files replay -o ''
 try "an operand is what the command wants" offers @files dump ''
-for command in $(commands); do
+for command in "${commands[@]}"; do
     [ "$command" != help ] || continue
     none "the flags that are completed for $command are taken" flags_are_taken "$command"
     none "the flags of the page of $command are completed" flags_are_offered "$command"
@@ -124,15 +135,18 @@ done
 # share, the one of report.
 flags_are_described()
 {
-    tallytree --complete "$@" -- | sed 's/\t.*//; s/^--//' | grep -vx help | sort -u |
-        comm -23 - <(words "doc/man/tallytree-$1.1" doc/man/tallytree-report.1 | sed -n 's/^--\?//p' | sort -u)
+    sed 's/^--//' "$tmp/flags/$*" | grep -vx help | grep -vxFf "$tmp/flag-words/$1"
 }
+for command in "${commands[@]}"; do
+    [ "$command" = help ] ||
+        sed -n 's/^--\?//p' "$tmp/words/$command" "$tmp/words/report" >"$tmp/flag-words/$command"
+done
 
-for command in $(commands); do
+for command in "${commands[@]}"; do
     [ "$command" = help ] || none "the man page of $command has all its flags" flags_are_described "$command"
 done
-for layout in fble ghc mlworks ocr tdk; do
-    none "and those of the layout $layout" flags_are_described report $layout
+for layout in $layouts; do
+    none "and those of the layout $layout" flags_are_described report "$layout"
 done
 
 # headings PAGE... - the flags in the headings of man pages, as a help page writes them: "--output OUT".
@@ -153,12 +167,12 @@ headings()
 # report's, for flags that several commands share.
 flags_are_headings()
 {
-    tallytree help "$1" | sed -nE 's/^  (-.*)/\1/p' | sed -E 's/ {2,}.*//; s/, --/\n--/' | sort -u >"$tmp/flags"
-    cat "$tmp/flags" >>"$tmp/all-flags"
-    headings "doc/man/tallytree-$1.1" doc/man/tallytree-report.1 | sort -u | comm -13 - "$tmp/flags"
+    sed -nE '/^  -/!d; s/^  //; s/ {2,}.*//; s/, --/\n--/; p' "$tmp/help/$1" >"$tmp/named"
+    cat "$tmp/named" >>"$tmp/all-flags"
+    headings "doc/man/tallytree-$1.1" doc/man/tallytree-report.1 | grep -vxFf - "$tmp/named"
 }
 
-for command in $(commands); do
+for command in "${commands[@]}"; do
     [ "$command" = help ] || none "the man page of $command has the flags of its help page as headings" flags_are_headings "$command"
 done
 try "these are many" test "$(wc -l <"$tmp/all-flags")" -ge 100
@@ -168,8 +182,8 @@ defaults_differ()
 {
     local command
     # shellcheck disable=SC2016
-    for command in $(commands); do
-        [ "$command" = help ] || tallytree help "$command" | sed "s/^/$command /"
+    for command in "${commands[@]}"; do
+        [ "$command" = help ] || sed "s/^/$command /" "$tmp/help/$command"
     done | perl -ne '
         BEGIN {
             for my $page (glob "doc/man/tallytree-*.1") {
@@ -200,41 +214,36 @@ none "the defaults of help pages are those of man pages" defaults_differ
 # a layout.  Exceptions: words about flags, and flags of node.
 known_flags()
 {
-    local command layout
-    for command in $(commands); do tallytree --complete "$command" --; done
-    for layout in fble ghc mlworks ocr tdk; do tallytree --complete report "$layout" --; done
+    cat "$tmp/flags"/*
     printf -- '--%s\n' name version help no-as-needed interpreted-frames-native-stack perf-basic-prof \
         perf-basic-prof-only-functions perf-prof
 }
 
 named_flags()
 {
-    local page
-    for page in doc/man/*.1; do
-        sed 's/\\-/-/g' "$page" | grep -oE -- '(^|[^a-z-])--[a-z][a-z-]+' |
-            grep -oE -- '--.*' | sed "s#^#$page #"
-    done
-    for page in README.md doc/*.md; do
-        grep -oE -- '(^ *|[`$] ?)tallytree [^`]*' "$page" | grep -oE -- ' --[a-z][a-z-]+' |
-            sed "s#^#$page#"
-    done
+    # shellcheck disable=SC2016
+    perl -ne 's/\\-/-/g; print "$ARGV $_\n" for /(?<![a-z-])--[a-z][a-z-]+/g' doc/man/*.1
+    # shellcheck disable=SC2016
+    perl -ne 'for my $line (/((?:^ *|[`\$] ?)tallytree [^`\n]*)/g) { print "$ARGV $_\n" for $line =~ / (--[a-z][a-z-]+)/g }' \
+        README.md doc/*.md
 }
+named_flags | sort >"$tmp/named-flags"
 
 unknown_flags()
 {
-    known_flags | sed 's/\t.*//' | sort -u >"$tmp/known"
-    named_flags | sort -u | awk 'NR == FNR { known[$1]; next } !($2 in known) { print $1 ": " $2 }' "$tmp/known" -
+    known_flags >"$tmp/known"
+    uniq "$tmp/named-flags" | awk 'NR == FNR { known[$1]; next } !($2 in known) { print $1 ": " $2 }' "$tmp/known" -
 }
 
 # So is each command.
 unknown_commands()
 {
-    { commands; echo help; } | sort -u >"$tmp/known"
+    printf '%s\n' "${commands[@]}" help >"$tmp/known"
     grep -ohE '(^ *|[`$] ?)tallytree [a-z]+[ `]' README.md doc/*.md | grep -oE '[a-z]+.$' | tr -d ' `' |
         sort -u | grep -vxFf "$tmp/known"
 }
 
-enough_is_named() { [ "$(named_flags | wc -l)" -ge 200 ] || named_flags; }
+enough_is_named() { [ "$(wc -l <"$tmp/named-flags")" -ge 200 ] || cat "$tmp/named-flags"; }
 
 none "flags that pages and documents name are there" unknown_flags
 none "so are commands" unknown_commands
@@ -341,13 +350,13 @@ examples()
     local flag
     sed 's/\\-/-/g' "doc/man/tallytree-$1.1" | sed -n '/^\.SH EXAMPLES/,/^\.SH [^E]/p' | grep -E "^tallytree $1( |$)" >"$tmp/lines" ||
         { echo "tallytree-$1(1) has none"; return; }
-    { tallytree --complete "$1" --; tallytree --complete "$1" -; } | sed 's/\t.*//' >"$tmp/offered"
-    tallytree help "$1" | grep -oE '^ +-[a-z],' | tr -d ' ,' >>"$tmp/offered"
+    { cat "$tmp/flags/$1"; tallytree --complete "$1" -; } | sed 's/\t.*//' >"$tmp/offered"
+    grep -oE '^ +-[a-z],' "$tmp/help/$1" | tr -d ' ,' >>"$tmp/offered"
     grep -oE -- ' --?[a-z][a-z_-]*' "$tmp/lines" | tr -d ' ' | sort -u | while read -r flag; do
         grep -qxF -- "$flag" "$tmp/offered" || echo "$flag"
     done
 }
-for command in $(commands); do
+for command in "${commands[@]}"; do
     [ "$command" = help ] || none "the man page of $command has examples, with flags that there are" examples "$command"
 done
 glossary()

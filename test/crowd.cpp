@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* crowd.cpp - threads with more contexts than a small budget has room for: each allocates, and
- * what one has made another one frees. */
+ * what one has made another one frees.  -DTIMES=N: each of its contexts so often. */
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -27,7 +27,7 @@ template <int N> struct step {
 
 static void work(int i, long *sum)
 {
-    for (int j = 0; j < 40; j++)
+    for (int j = 0; j < TIMES; j++)
         *sum += step<1>::go(9 + i % 3) + step<100>::go(7);
 }
 

@@ -94,6 +94,51 @@ equal "and of scaling" "$(names --scaling --sort b --limit 2 | cut -d' ' -f1,2)"
 equal "no other column" "$("$tallytree" diff --sort nope "$tmp/a1.rec" "$tmp/many.rec" 2>&1)" \
     "tallytree: diff: there is no column 'nope'; did you mean 'name'?"
 
+# status COMMAND... - its exit status
+status() { "$@" >"$tmp/out" 2>"$tmp/err"; echo $?; }
+
+# A run is a file, however many processes it has: each takes as long as before, but there are more.
+# processes COUNT FIRST SAMPLES - of a run, as perf script has them
+processes()
+{
+    awk -v count="$1" -v first="$2" -v samples="$3" 'BEGIN {
+        for (p = 0; p < count; p++)
+            for (i = 0; i < samples; i++)
+                printf "p %d/%d 1.%06d: 1000000 cpu-clock: \n\t1000 f (/bin/p)\n\n", first + p, first + p, ++at }'
+}
+mkdir "$tmp/three" "$tmp/four"
+processes 4 100 100 >"$tmp/p4.perf"
+processes 16 200 100 >"$tmp/p16.perf"
+for i in 1 2 3; do processes 3 "${i}00" "10$i" >"$tmp/three/$i"; done
+for i in 1 2 3 4; do processes 5 "${i}50" "10$i" >"$tmp/four/$i"; done
+equal "processes of one run are no runs: four times as many take longer" \
+    "$(status "$tallytree" check "$tmp/p4.perf" "$tmp/p16.perf")" 1
+# What an interrupted run has left.
+folder=$tmp/.left.tt.1.live/0123456789abcdef0123456789abcdef
+mkdir -p "$folder"
+for i in 1 2 3; do
+    printf 'push a\ntick %d00\npop\n' $i | "$tallytree" replay -o "$folder/sh.$i"
+    sleep 0.01
+done
+none "recordings in the folder of a run are no runs" \
+    grep "means of" <("$tallytree" diff "$tmp/.left.tt.1.live" "$tmp/.left.tt.1.live")
+equal "a folder has as many runs as files" "$("$tallytree" diff "$tmp/three" "$tmp/four" | grep -o "means of.*")" \
+    "means of 3 runs, then of 4"
+"$tallytree" merge -o "$tmp/three.tt" "$tmp/three"
+"$tallytree" merge -o "$tmp/four.tt" "$tmp"/four/[12]
+"$tallytree" merge -o "$tmp/four.tt" "$tmp/four.tt" "$tmp"/four/[34]
+equal "also after they were merged, in any groups" \
+    "$("$tallytree" diff --csv "$tmp/three.tt" "$tmp/four.tt" | cksum)" \
+    "$("$tallytree" diff --csv "$tmp/three" "$tmp/four" | cksum)"
+
+# Threads with unlike work are no repeated measurements: each takes three times as long.
+for times in 1 3; do
+    awk -v times=$times 'BEGIN { split("5 200 10", n, " "); for (t = 1; t <= 3; t++) for (i = 0; i < times * n[t]; i++)
+        printf "p 7/%d 1.%06d: 1000000 cpu-clock: \n\t1000 f (/bin/p)\n\n", 6 + t, ++at }' >"$tmp/unlike$times.perf"
+done
+equal "threads of unlike work are not compared with each other: three times as slow is no noise" \
+    "$(status "$tallytree" check "$tmp/unlike1.perf" "$tmp/unlike3.perf")" 1
+
 # Strong scaling: 100 ticks of f on one strand, then 60 + 40 + 20 on three; 20 of them lost.
 printf 'strand s1\npush f\ntick 100\npop\n' | "$tallytree" replay -o "$tmp/s1.rec"
 printf 'strand s1\npush f\ntick 60\npop\nstrand s2\npush f\ntick 40\npop\nstrand s3\npush f\ntick 20\n' |
@@ -104,8 +149,6 @@ equal "and how efficient it was" "$(field f efficiency "$tmp/scaling.csv")" 0.83
 "$tallytree" diff --json --scaling "$tmp/s1.rec" "$tmp/s3.rec" >"$tmp/scaling.json"
 try "as JSON too" python3 -m json.tool "$tmp/scaling.json"
 
-# status COMMAND... - its exit status
-status() { "$@" >"$tmp/out" 2>"$tmp/err"; echo $?; }
 equal "check says 0 when nothing grew" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/same.tt")" 0
 equal "and 1 when something did" "$(status "$tallytree" check "$tmp/a.tt" "$tmp/b.tt")" 1
 try "which it names" grep -q ' f$' "$tmp/out"
@@ -221,6 +264,9 @@ def verdict(a, b):
     if not x + y:
         return None
     by_samples = abs(y - x) > 1.959964 * math.sqrt(x + y)
+    equal = lambda t: 4 * statistics.mean(t) + statistics.mean(t) ** 2 / 25
+    if any(statistics.variance(t) > equal(t) for t in (a, b)) or abs(y - x) > 1.959964 * math.sqrt(len(a) * equal(a) + len(b) * equal(b)):
+        return "noise" if not by_samples else "new" if not x else "gone" if not y else "more" if y > x else "less"
     u, w = statistics.variance(a) / len(a), statistics.variance(b) / len(b)
     change = statistics.mean(b) - statistics.mean(a)
     if u + w:
@@ -265,4 +311,23 @@ sys.exit(wrong != 0 or new != 8 or cases < 400 or false > .05 * cases or found <
 END
 try "sampled functions that are as before seldom seem to have changed" python3 "$tmp/sampled.py" "$tallytree" "$tmp"
 
+
+# A block without a file is its namesake that has one, if there is only one.
+placed() { printf 'block f file=/src/f.c line=3\nblock g file=/src/g.c line=1\nblock h file=/src/h.c\npush f\ntick 50\npush g\ntick 10\npop\npush h\ntick 1\npop\npop\n' | "$tallytree" replay -o "$tmp/placed"; }
+unplaced() { printf 'block h file=/src/h.c\npush f\ntick 70\npush g\ntick 10\npop\npush h\ntick 1\npop\npop\n' | "$tallytree" replay -o "$tmp/unplaced"; }
+twice() { printf 'block f file=/src/other.c\npush f\ntick 30\npop\n' | "$tallytree" replay -o "$tmp/other" && "$tallytree" merge -o "$tmp/twice" "$tmp/placed" "$tmp/other"; }
+matched() { "$tallytree" diff --csv "$@" | python3 -c '
+import csv, sys
+for r in csv.DictReader(sys.stdin):
+    if r["role"] == "entry" and r["name"] in ("f", "g", "h"): print(r["name"], r["file"], r["self.a"] or "-", r["self.b"] or "-")' | LC_ALL=C sort; }
+placed && unplaced && twice
+equal "a block without a file is its only namesake that has one" "$(matched "$tmp/placed" "$tmp/unplaced")" 'f f.c 50 70
+g g.c 10 10
+h h.c 1 1'
+equal "on either side, and in trees" "$(matched --tree "$tmp/unplaced" "$tmp/placed")" 'f f.c 70 50
+g g.c 10 10
+h h.c 1 1'
+equal "of two namesakes it is neither" "$(matched "$tmp/unplaced" "$tmp/twice" | grep ^f)" 'f  70 -
+f f.c - 25
+f other.c - 15'
 finish

@@ -6,30 +6,30 @@
 PATH=$(realpath "${TT_BUILD:-build}"):$PATH
 cd "$tmp" || exit
 
-# Writes events, and what they come to: calls by path, with each dropped push below where it was;
-# one of the block that is innermost is a call of that.
+# Writes events of each seed, and what they come to: calls by path, with each dropped push below
+# where it was; one of the block that is innermost is a call of that.
 cat >model.py <<'END'
 import collections, random, sys
-seed = int(sys.argv[1])
-random.seed(seed)
-calls, path, stack, events = collections.Counter(), [], [], []
-names = 'abcde'[:random.randint(2, 5)]
-for _ in range(random.randint(1, 120)):
-    if stack and random.random() < 0.4:
-        events.append('pop')
-        path = stack.pop()
-    else:
-        name = random.choice(names)
-        events.append('push ' + name)
-        stack.append(path)
-        # as GHC: a block that is on the path is not pushed again, and the path stays
-        calls[';'.join(path if path and path[-1] == name else path + [name])] += 1
-        path = path if name in path else path + [name]
-events += ['pop'] * len(stack)
-open('events', 'w').write('\n'.join(events) + '\n')
-with open('want', 'w') as f:
-    for p in sorted(calls):
-        f.write('%s %d\n' % (p, calls[p]))
+for seed in range(1, int(sys.argv[1]) + 1):
+    random.seed(seed)
+    calls, path, stack, events = collections.Counter(), [], [], []
+    names = 'abcde'[:random.randint(2, 5)]
+    for _ in range(random.randint(1, 120)):
+        if stack and random.random() < 0.4:
+            events.append('pop')
+            path = stack.pop()
+        else:
+            name = random.choice(names)
+            events.append('push ' + name)
+            stack.append(path)
+            # as GHC: a block that is on the path is not pushed again, and the path stays
+            calls[';'.join(path if path and path[-1] == name else path + [name])] += 1
+            path = path if name in path else path + [name]
+    events += ['pop'] * len(stack)
+    open('events.%d' % seed, 'w').write('\n'.join(events) + '\n')
+    with open('want.%d' % seed, 'w') as f:
+        for p in sorted(calls):
+            f.write('%s %d\n' % (p, calls[p]))
 END
 cat >unpack.py <<'END'
 import collections, json, sys
@@ -49,16 +49,18 @@ for p in sorted(calls):
 END
 models()
 {
-    local seed
+    local seed want
+    python3 model.py "$1" || return
     for seed in $(seq 1 "$1"); do
-        python3 model.py "$seed" && tallytree replay --recursion drop -o rec events &&
-            tallytree export --to folded -m calls rec | LC_ALL=C sort >folded && LC_ALL=C sort want | diff - folded || { echo "folded, seed $seed"; return 1; }
+        want=want.$seed
+        tallytree replay --recursion drop -o rec "events.$seed" &&
+            tallytree export --to folded -m calls rec | LC_ALL=C sort >folded && LC_ALL=C sort "$want" | diff - folded || { echo "folded, seed $seed"; return 1; }
         [ $((seed % 5)) = 0 ] || continue
-        tallytree export --to speedscope -m calls -o rec.json rec && python3 unpack.py rec.json | LC_ALL=C sort | diff <(LC_ALL=C sort want) - || { echo "speedscope, seed $seed"; return 1; }
+        tallytree export --to speedscope -m calls -o rec.json rec && python3 unpack.py rec.json | LC_ALL=C sort | diff <(LC_ALL=C sort "$want") - || { echo "speedscope, seed $seed"; return 1; }
         for format in pprof pgcl callgrind; do
             tallytree export --to $format -o "rec.$format" rec && tallytree report flat --csv --limit all -m calls "rec.$format" >flat &&
-                awk '{ n = split($1, path, ";"); calls[path[n]] += $2 } END { for (c in calls) print c, calls[c] }' want | sort >blocks &&
-                python3 -c 'import csv; [print(r["name"], r["self"]) for r in csv.DictReader(open("flat")) if r["role"] == "entry" and r["name"] in set("abcde")]' | sort | diff blocks - ||
+                awk '{ n = split($1, path, ";"); calls[path[n]] += $2 } END { for (c in calls) print c, calls[c] }' "$want" | sort >blocks &&
+                awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $1 == "entry" && $at["name"] ~ /^[a-e]$/ { print $at["name"], $at["self"] }' flat | sort | diff blocks - ||
                 { echo "$format, seed $seed"; return 1; }
         done
     done

@@ -365,5 +365,20 @@ no_marks() { ! "$tallytree" report tree "$dir/alone" | grep -q "≈\|^estimated:
 try "where each stands once nothing is marked" no_marks
 no_cycle() { "$tallytree" export --to folded "$dir/stated" | grep -q '^main;twin;twin '; }
 try "namesakes with ids of their own are no cycle" no_cycle
+# Calls that claim more than they led to could be followed without an end.
+claims()
+{
+    python3 - >"$dir/claims" <<'END'
+print("events: Ir")
+for i in range(2000):
+    for side in "ab":
+        print("fn=f%d%s\n1 10" % (i, side))
+        for to in "ab" if i < 1999 else "":
+            print("cfn=f%d%s\ncalls=3 1\n2 %d" % (i + 1, to, 10 * (1999 - i)))
+END
+    (ulimit -v 400000 && "$tallytree" report flat --csv --limit all "$dir/claims") >"$dir/out" || return
+    awk -F, '$1 == "entry" && $5 != 10 { print; wrong = 1 } END { exit wrong || NR < 4000 }' "$dir/out"
+}
+try "calls that claim too much cost no more memory than others" claims
 try "another kind of position" refuses 3 "'lines' is not a kind of position" 's/^positions: line/positions: lines/' "$dir/stated"
 finish

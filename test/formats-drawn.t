@@ -69,4 +69,18 @@ units() { printf 'push a\ntick 1500000\npop\n' | "$tallytree" replay -o "$dir/re
 try "any metric is drawn" units
 none() { "$tallytree" replay -o "$dir/none" </dev/null; "$tallytree" export --to dot --metric nothing "$dir/rec" 2>&1 | grep -q "there is no metric"; }
 try "a metric that is not there is refused" none
+
+# Of several programs, the one that began first has started the others, whatever their names.
+program_of() { "$tallytree" export --to dot "$@" | sed -n 's/.*label="\([^:]*\): .*/\1/p' | head -1; }
+printf '#!/bin/bash\nawk "BEGIN { for (i = 0; i < 2000000; i++) x += i }"\n' >"$dir/starter"
+printf '#!/bin/bash\nx=0; for ((i = 0; i < 300000; i++)); do x=$((x + i)); done\n' >"$dir/alone"
+chmod +x "$dir/starter" "$dir/alone"
+for program in starter alone; do
+    "$tallytree" record -o "$dir/$program.tt" -- "$dir/$program" >"$dir/log" 2>&1
+done
+"$tallytree" merge -o "$dir/both.tt" "$dir/alone.tt" "$dir/starter.tt"
+equal "a profile of several programs has the name of the one that was started" "$(program_of "$dir/starter.tt")" starter
+equal "and after a merge, that which was started first" "$(program_of "$dir/both.tt")" starter
+listed() { "$tallytree" report "$dir/starter.tt" >"$dir/got" && grep -q '^program .*awk, starter' "$dir/got" && ! grep -q '^began' "$dir/got"; }
+try "the header has all of them" listed
 finish

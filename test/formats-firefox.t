@@ -52,6 +52,10 @@ places() { "$tallytree" report flat --csv "$dir/small" | grep -q 'main.*libx.*a.
 try "functions have files, lines and modules" places
 facts() { "$tallytree" report "$dir/small" | grep -q '^program *made$' && "$tallytree" report "$dir/small" | grep -q '2023-11-14 22:13:20'; }
 try "the program and when it was are known" facts
+halves() { "$tallytree" export --to folded --time ..50% "$dir/small" | diff - <(printf 'main;fä("x") 1\nmain;fä("x");fä("x") 1\n'); }
+try "its samples are from its start on, and may be cut by time" halves
+lasts() { "$tallytree" report timeline "$dir/small" >"$dir/line" && grep -q '^time: 60 buckets of 5[.0-9]*e-05 s' "$dir/line"; }
+try "so the timeline is as long as they are" lasts
 strand() { make "$dir/two" 'p["threads"].append(dict(t, name="worker", tid=19))' && "$tallytree" report strands --csv "$dir/two" | grep -q 'worker.*web.*17'; }
 try "threads are strands" strand
 gzip -c "$dir/small" >"$dir/packed"

@@ -44,6 +44,15 @@ try "stacks are summed up, and remarks left out" gives "$small" "$dir/small"
 sed 's/$/\r/' "$dir/small" >"$dir/crlf"
 try "lines may end as on Windows" gives "$small" "$dir/crlf"
 truncate -s -1 "$dir/small" && try "the last line may lack its end" gives "$small" "$dir/small"
+# As of py-spy, rbspy, PHP, Erlang and Rust, and frames that are addresses or of versions.
+for first in '<module> (app.py:3);run' '<main> - a.rb:1' '{main};run' '<0.34.0>;lists:map/2' '<T as X>::f' '["x"];f' '[0x12];f' '[2.0]'; do
+    printf '%s 12\nmain;f 2\n' "$first" >"$dir/begins"
+    try "a stack may begin as '$first'" gives "$(LC_ALL=C sort "$dir/begins")" "$dir/begins"
+done
+for first in '{"a": 1}' '{"a": [1,' '<a b="c"> 3</a>' '[1, 2, 3]'; do
+    printf '%s\nmain;f 2\n' "$first" >"$dir/begins"
+    try "but not as '$first'" sh -c "! '$tallytree' report '$dir/begins' 2>/dev/null"
+done
 gzip -c "$dir/small" >"$dir/small.gz"
 cat "$dir/small.gz" <(echo | gzip -c) "$dir/small.gz" >"$dir/twice"
 double() { awk '{ n = 2 * $NF; sub(/ [0-9]+$/, ""); print $0, n }' <<<"$small"; }

@@ -63,6 +63,8 @@ for id, (mapping, address, lines) in profile["locations"].items():
                    b"".join(message(4, number(1, f) + number(2, l)) for f, l in lines))
 for id, (name, file, line) in profile["functions"].items():
     out += message(5, number(1, int(id)) + number(2, string(name)) + number(4, string(file)) + number(5, line))
+for field, key in (7, "drop"), (8, "keep"):
+    if key in profile: out += number(field, string(profile[key]))
 if "default" in profile: tail = number(14, string(profile["default"]))
 else: tail = b""
 out += b"".join(message(6, s.encode()) for s in strings) + number(9, 1700000000 * 10**9) + tail
@@ -93,6 +95,58 @@ try "so they are behind gzip" folds "$small" "$dir/small.gz" samples
 encode "$dir/small.json" unpacked >"$dir/unpacked"
 try "numbers need not be packed" folds "$small" "$dir/unpacked" samples
 try "the last type is looked at first, in its unit" folds "${small//$'\n'/$'0000000\n'}0000000" "$dir/small"
+# Frames to drop: in a stack's middle, inlined into another, at its root, and with arguments.
+cat >"$dir/drop.json" <<'END'
+{"types": [["samples", "count"]],
+ "samples": [[[1, 2, 3], [10]], [[1, 4, 3], [7]], [[2, 5], [5]], [[4, 1], [3]], [[6, 3], [2]], [[2, 1, 2, 3], [1]], [[7, 3], [20]]],
+ "locations": {"1": [0, 1, [[1, 1]]], "2": [0, 2, [[2, 1]]], "3": [0, 3, [[3, 1]]], "4": [0, 4, [[1, 1], [4, 1]]], "5": [0, 5, [[4, 1], [1, 1]]], "6": [0, 6, [[5, 1]]], "7": [0, 7, [[6, 1]]]},
+ "functions": {"1": ["xalloc(unsigned long)", "", 0], "2": ["work", "", 0], "3": ["main", "", 0], "4": ["user", "", 0], "5": ["kept_alloc", "", 0], "6": ["(anonymous namespace)::alloc(int)", "", 0]},
+ "drop": ".*alloc", "keep": "kept.*"}
+END
+encode "$dir/drop.json" >"$dir/drop"
+if command -v go >/dev/null; then
+    for kind in self:1 inclusive:4; do
+        equal "frames that are to be dropped are, unless they are to be kept, as in go tool pprof: ${kind%:*}" "$(column "${kind%:*}" "$dir/drop" | sed 's/(unsigned long) / /')" "$(top "${kind#*:}" "$dir/drop" | sed 's/(unsigned long) / /')"
+    done
+fi
+sed 's/"kept\.\*"/"(?:kept"/' "$dir/drop.json" >"$dir/undropped.json"
+encode "$dir/undropped.json" >"$dir/undropped"
+undropped() { "$tallytree" report "$dir/undropped" >"$dir/got" && grep -q '^comment .*no frames are dropped: ' "$dir/got" && grep -q 'xalloc' "$dir/got"; }
+try "where an expression cannot be compiled, none is, and a comment says why" undropped
+# RE2's expressions, by Python's, which have the same meaning here but for \z and [[:class:]]: "expression <tab> Python's".
+printf '%s\n' 'f\d+' 'f[\d_]+' 'f\D' 'f\w*' 'f\W.*' 'f\s\S' '.*\bg' 'f.*?' 'f.+?x??' '(?:f|g).' 'f[^a-z]' $'\\Af1\\z\t\\Af1\\Z' \
+    $'f[[:digit:]]{1,2}?\tf[0-9]{1,2}' 'f[\]\\^.[\-]' 'f[+-\]]' 'f[][]' 'f[^\w]+' 'f\.' 'f\\.' 'f\<g\>' 'f\-g' 'f1|.*z' 'f(1|)2?' >"$dir/re2.rows"
+cat >"$dir/re2.py" <<'END'
+import json, re, sys
+names = ["f1", "f12", "fg", "f", "f.", "f-", "f\\", "f-g", "f g", "F1", "gg", "f]", "f[", "f^z", "f_1", "a g", "ag", "d", "f1d", "fD", "f<g>"]
+folder = sys.argv[1]
+for i, row in enumerate(open(f"{folder}/re2.rows").read().splitlines()):
+    mine, theirs = (row + "\t" + row).split("\t")[:2]
+    dropped = [re.compile(theirs, re.ASCII).fullmatch(n) is not None for n in names]
+    json.dump({"types": [["samples", "count"]], "samples": [[[i + 2, 1], [1]] for i in range(len(names))],
+               "locations": {str(i + 1): [0, i + 1, [[i + 1, 1]]] for i in range(len(names) + 1)},
+               "functions": {str(i + 1): [n, "", 0] for i, n in enumerate(["main"] + names)}, "drop": mine}, open(f"{folder}/re2.{i}.json", "w"))
+    kept = sorted(f"{n} 1" for n, d in zip(names, dropped) if not d) + [f"main {sum(dropped)}"] * any(dropped)
+    open(f"{folder}/re2.{i}.expected", "w").write("".join(f"{line}\n" for line in kept))
+END
+python3 "$dir/re2.py" "$dir"
+i=0
+while IFS= read -r row; do
+    encode "$dir/re2.$i.json" >"$dir/re2"
+    column self "$dir/re2" | cmp -s "$dir/re2.$i.expected" - || echo "$row"
+    ((i++))
+done <"$dir/re2.rows" >"$dir/re2.different"
+equal "expressions of drop_frames have the meaning that they have in RE2" "$(cat "$dir/re2.different")" ""
+refused()
+{
+    local row
+    for row in '\\\\pL+' '(?i)f' '\\\\Qf' '\\\\x31' 'f[\\\\x31]' 'f[1'; do
+        sed "s/\"kept\.\*\"/\"$row\"/" "$dir/drop.json" >"$dir/refused.json"
+        encode "$dir/refused.json" >"$dir/refused"
+        "$tallytree" report "$dir/refused" | grep '^comment .*no frames are dropped: ' || { echo "$row"; return 1; }
+    done
+}
+try "a comment says which are not supported" refused
 sed 's/"samples": \[\[\[/"default": "samples", &/' "$dir/small.json" >"$dir/default.json"
 try "recursion counts once" test "$(column inclusive "$dir/small" samples | grep '^parse ')" = "parse 6"
 for type in samples cpu; do

@@ -35,8 +35,9 @@ refuses_byte()
 # on, up to BEHIND bytes before its end.
 truncated()
 {
-    local n
-    for n in $(seq "$1" "$2" $(($(wc -c <"$4") - $3))); do
+    local n last=$(($(wc -c <"$4") - $3)) step
+    step=$(for_long $(((last - $1) / 12 > $2 ? (last - $1) / 12 : $2)) "$2")
+    for n in $(seq "$1" "$step" "$last"); do
         head -c "$n" "$4" >"$dir/bad" && refused "$dir/bad" "" || return
     done
 }

@@ -36,6 +36,7 @@ static struct {
     unsigned long instructions, compared, places, frames, same, longer, astray, differ,
         root;
     unsigned long guessed, read, unread, misread, alone, alone_short, alone_other;
+    unsigned long again, odd, differently;
     int examples;
     struct {
         uint64_t pc;
@@ -74,19 +75,43 @@ static void convert(struct tt_registers *r, const struct user_regs_struct *u)
     tt_registers_of_perf(r, 0xff01ff, value);
 }
 
+/* What was found in the code must lead to the same registers. */
+static void check_again(const struct tt_registers *there, struct tt_registers *again,
+                        const struct tt_departure *how, struct tt_peek *peek)
+{
+    static const unsigned kept[] = {
+        TT_REGISTER_FP, TT_REGISTER_SP, TT_REGISTER_PC, 3, 12, 13, 14, 15};
+    int same;
+
+    if (how->base == TT_REGISTERS) {
+        state.odd++;
+        return;
+    }
+    same = tt_code_follow(how, again, peek);
+    for (unsigned i = 0; i < sizeof kept / sizeof *kept; i++)
+        same &= again->value[kept[i]] == there->value[kept[i]];
+    if (same)
+        state.again++;
+    else if (state.differently++ < EXAMPLES)
+        say_place("not left again as before from ", state.ours[0].pc);
+}
+
 /* Reading on in the code must lead to the caller that the rule leads to. */
 static void check_reading(struct tt_registers *r, struct tt_peek *peek)
 {
     const struct tt_native *f = state.ours;
+    struct tt_registers again = *r;
+    struct tt_departure how;
 
     if (state.count < 2 ||
         ((f[0].flags | f[1].flags) & (TT_NATIVE_GUESSED | TT_NATIVE_SIGNAL)))
         return;
-    if (tt_code_leave(r, peek, 1) <= 0) {
+    if (tt_code_leave(r, peek, 1, &how) <= 0) {
         state.unread++;
     } else if (r->value[TT_REGISTER_PC] == f[1].pc &&
                r->value[TT_REGISTER_SP] == f[1].sp) {
         state.read++;
+        check_again(r, &again, &how, peek);
     } else if (state.misread++ < EXAMPLES) {
         say_place("misread at ", f[0].pc);
         say_place("      found", r->value[TT_REGISTER_PC]);
@@ -294,6 +319,8 @@ int main(int argc, char **argv)
            state.longer, state.astray, state.differ, state.root);
     printf("guessed %lu\nread %lu\nunread %lu\nmisread %lu\n", state.guessed, state.read,
            state.unread, state.misread);
+    printf("again %lu\nodd %lu\ndifferently %lu\n", state.again, state.odd,
+           state.differently);
     printf("alone %lu\nshort %lu\nother %lu\n", state.alone, state.alone_short,
            state.alone_other);
     return state.differ != 0;

@@ -88,7 +88,7 @@ static void *work(void *arg)
         (void)snprintf(name, sizeof name, "block %d", i);
         block[i] = tt_block_get(name, "growing.c", (uint32_t)i, 1);
     }
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 2000 && !is_over(); i++) {
         wander(&state, block, 5);
         tt_add(metric, dice(&state, 100));
         make_objects(&state, tt_type_get(types[dice(&state, 3)]));

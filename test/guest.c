@@ -345,6 +345,41 @@ static __attribute__((noinline)) uint64_t recurse(int depth)
     return recurse(depth - 1) + 1;
 }
 
+/* More than a handler's stack often has, and less than the thread's. */
+static void need_stack(int number)
+{
+    volatile unsigned char bytes[80 << 10];
+    int changed = 0;
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)number;
+    burn_ns(50000000);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        changed += bytes[i] != number;
+    printf("%d bytes changed\n", changed);
+}
+
+static void *handle_on_small_stack(void *arg)
+{
+    burn_ns(10000000);
+    raise(SIGUSR2);
+    return arg;
+}
+
+static void run_small_stack(void)
+{
+    const struct sigaction action = {.sa_handler = need_stack, .sa_flags = SA_ONSTACK};
+    pthread_attr_t attributes;
+    pthread_t thread;
+
+    sigaction(SIGUSR2, &action, NULL);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 192 << 10);
+    pthread_create(&thread, &attributes, handle_on_small_stack, NULL);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
 static void run_stacks(void)
 {
     size_t size = 16384;
@@ -369,6 +404,7 @@ static void run_stacks(void)
         else
             jumps++;
     printf("%d jumps, %lu deep\n", (int)jumps, (unsigned long)recurse(20000));
+    run_small_stack();
 }
 
 /* ── A thread by a bare clone ─────────────────────────────────────────────────────── */

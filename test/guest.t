@@ -19,6 +19,7 @@ same()
     bare=$?
     timeout -k 5 500 "$TT_BUILD/tallytree" record -o "$tmp/tt" "$guest" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
     recorded=$?
+    unskipped "$tmp/err"
     tail -n 1 "$tmp/err"
     [ "$bare" = "$recorded" ] || { echo "status $recorded, not $bare"; cat "$tmp/err"; return 1; }
     cmp "$tmp/bare.out" "$tmp/out" || return
@@ -45,7 +46,7 @@ truth()
         END { print share, "+-", error; exit !(share > .4 - 2 * error && share < .4 + 2 * error && error < .25) }'
 }
 try "shares are what they are" truth
-try "thousands of short threads" same threads "${THREADS:-3000}"
+try "thousands of short threads" same threads "${THREADS:-$(for_long 1000 3000)}"
 try "and their strands are whole" shows short_thread burn_ns
 named()
 {
@@ -53,14 +54,14 @@ named()
 }
 try "a thread that named itself late has its name" named
 try "a storm of signals" same storm
-broken=20 try "a library that comes and goes a thousand times" same plugins "$plugin" 1000
+broken=20 try "a library that comes and goes hundreds of times" same plugins "$plugin" "$(for_long 300 1000)"
 try "SIGPROF, its timer, and every other signal are the program's own" same timers
 try "signals that are blocked and waited for" same masks
 try "a sample is taken where all signals are blocked" shows run_masks burn_ns
 try "no call is cut short" same sleep
 try "descriptors are numbered as ever, and may all be closed" same files
 try "small stacks, other stacks, longjmp" same stacks
-try "frames on a coroutine's stack are seen" shows coroutine
+try "frames on a coroutine's stack are seen" shows coroutine need_stack
 nothing_unseen() { [ "$(fact threads.unseen)" = 0 ] || fact threads.unseen; }
 none "no thread goes unseen" nothing_unseen
 try "a thread that no library made" same clone
@@ -76,7 +77,7 @@ try "children of all kinds" same children
 often()
 {
     local i
-    for i in $(seq "${RUNS:-4}"); do
+    for i in $(seq "${RUNS:-$(for_long 2 4)}"); do
         timeout -k 5 500 "$TT_BUILD/tallytree" record --sampled=2000 "$@" -o "$tmp/tt" \
             "$guest" mixed "$plugin" 1 >"$tmp/out" 2>"$tmp/err" &&
             grep -qx mixed "$tmp/out" || { echo "run $i: status $?"; cat "$tmp/err"; return 1; }

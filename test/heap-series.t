@@ -70,6 +70,29 @@ blocks()
 }
 try "a series by block goes by the names of functions, inlined ones too" blocks
 
+cut_by_time()
+{
+    local half all=$tmp/all late=$tmp/late early=$tmp/early
+    half=$("$tallytree" report header --csv "$tmp/waves.tt" | awk -F, '$0 ~ /(^|,)lasted,/ { for (i = 1; i <= NF; i++) if ($i + 0 > 0) n = $i } END { printf "%.0f", n / 2 }')
+    series waves 'live by type' >"$all"
+    series waves 'live by type' --time 50%.. >"$late"
+    series waves 'live by type' --time ..50% >"$early"
+    [ -s "$early" ] && [ -s "$late" ] && cat "$early" "$late" | diff "$all" - &&
+        awk -v half="$half" '$1 < 0.99 * half { exit 1 }' "$late" && awk -v half="$half" '$1 > 1.01 * half { exit 1 }' "$early"
+}
+try "a range of time cuts a series" cut_by_time
+cut_out()
+{
+    series waves 'live by type' --time not:30%..60% >"$tmp/rest" && series waves 'live by type' --time 30%..60% >"$tmp/taken" &&
+        [ -s "$tmp/rest" ] && [ -s "$tmp/taken" ] && sort -n "$tmp/rest" "$tmp/taken" | diff <(sort -n "$tmp/all") - &&
+        series waves 'live by type' --time not:60%.. | diff <(series waves 'live by type' --time ..60%) - &&
+        series waves 'live by type' --time 30%.. --time not:60%.. | diff "$tmp/taken" -
+}
+try "and the rest of the run lacks its points" cut_out
+refused() { ! "$tallytree" report space "$@" "$tmp/waves.tt" 2>"$tmp/err" && cat "$tmp/err" && grep -q "the filters leave no objects" "$tmp/err"; }
+try "of objects there are none in a range of time, and the message says so" refused --time ..50%
+try "and after a filter that matches nothing" refused --select nosuch
+
 database()
 {
     recorded sql sqlite3 :memory: "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 20000)

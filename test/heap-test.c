@@ -10,6 +10,7 @@
 #include "heap-alive.h"
 #include "heap-table.h"
 #include "heap.h"
+#include "mappings.h"
 #include "recorded.h"
 #include "tap.h"
 
@@ -56,11 +57,77 @@ TEST(the_table_has_what_was_put_there_and_not_taken_out)
     }
     CHECK_INT(wrong, 0);
     for (uint64_t key = 0; key < KEYS; key++) {
-        wrong += tt_heap_table_has(address_of(key)) != (bytes[key] != 0);
-        (void)tt_heap_table_remove(address_of(key), &o);
-        wrong += tt_heap_table_has(address_of(key));
+        wrong += tt_heap_table_remove(address_of(key), &o) != (bytes[key] != 0);
+        wrong += tt_heap_table_remove(address_of(key), &o);
     }
     CHECK_INT(wrong, 0);
+}
+
+enum { SPOTS = 400, SPOT = 10 }; /* each byte weighs 3 */
+
+/* Returns the bytes that are gone. */
+static uint64_t take_places(uint64_t from, uint64_t to, uint64_t stamp)
+{
+    struct tt_heap_mapping whole, rest[2];
+    uint64_t gone = 0;
+    int rests;
+
+    tt_mappings_lock();
+    while ((rests = tt_mappings_take(from, to, stamp, &whole, rest)) >= 0) {
+        gone += whole.object.bytes;
+        for (int i = 0; i < rests; i++) {
+            gone -= rest[i].object.bytes;
+            CHECK_INT(tt_mappings_add(&rest[i]), 0);
+        }
+    }
+    tt_mappings_unlock();
+    return gone;
+}
+
+static void add_places(uint64_t from, uint64_t to)
+{
+    tt_mappings_lock();
+    CHECK_INT(
+        tt_mappings_add(&(struct tt_heap_mapping){
+            {.address = from, .bytes = 3 * (to - from), .number = 1}, .size = to - from}),
+        0);
+    tt_mappings_unlock();
+}
+
+TEST(mappings_lose_exactly_the_places_that_are_taken)
+{
+    static char there[SPOTS * SPOT];
+    uint64_t state = 1, wrong = 0;
+
+    for (int i = 0; i < 20000; i++) {
+        uint64_t from = next(&state) % SPOTS, to = from + 1 + next(&state) % 20, had = 0;
+        to = (to < SPOTS ? to : SPOTS) * SPOT;
+        from *= SPOT;
+        for (uint64_t at = from; at < to; at++)
+            had += (uint64_t)there[at] * 3;
+        wrong += take_places(SPOT + from, SPOT + to, UINT64_MAX) != had;
+        memset(there + from, i % 3 == 0, (size_t)(to - from));
+        if (i % 3 == 0)
+            add_places(SPOT + from, SPOT + to);
+    }
+    CHECK_INT(wrong, 0);
+    (void)take_places(0, UINT64_MAX, UINT64_MAX);
+    CHECK_INT(tt_mappings_any(), 0);
+}
+
+TEST(what_is_mapped_while_a_call_unmaps_stays)
+{
+    uint64_t before;
+
+    add_places(1000, 1300);
+    before = tt_mappings_now();
+    CHECK_INT(take_places(1000, 1100, UINT64_MAX),
+              300); /* the rest is as old as the whole */
+    add_places(1000, 1100);
+    CHECK_INT(take_places(900, 1200, before), 300);
+    CHECK_INT(take_places(900, 1200, UINT64_MAX), 300);
+    CHECK_INT(take_places(0, UINT64_MAX, before), 300);
+    CHECK_INT(tt_mappings_any(), 0);
 }
 
 TEST(a_number_stays_with_its_key)
@@ -284,6 +351,30 @@ TEST(samples_stand_for_all)
         forget(i);
     s = sums_here();
     check_sums(&s, 0);
+    end();
+}
+
+/* A refused event, and a failed one, leave the distance to the next sample to chance. */
+TEST(an_object_after_events_that_do_not_count_is_as_likely_sampled_as_any)
+{
+    enum { RATE = 4096, SIZE = 16, ROUNDS = 1000 };
+    struct tt_caller caller = TT_CALLER();
+    struct sums s;
+
+    begin(RATE, "sampled,series=none");
+    for (uint64_t i = 0; i < ROUNDS; i++) {
+        tt_heap_window(UINT64_MAX - 1, 0);
+        make_at(0, 1 << 20, 0);
+        tt_heap_window(0, 0);
+        make_at(2 * i + 1, SIZE, 0);
+        if (tt_heap_wants(1 << 20))
+            tt_heap_made(NULL, 1 << 20, TT_HEAP_MALLOC, &caller);
+        make_at(2 * i + 2, SIZE, 0);
+    }
+    s = sums_here();
+    CHECK(s.made < 10 * 2 * ROUNDS * SIZE); /* some 8 samples */
+    for (uint64_t i = 1; i <= 2 * ROUNDS; i++)
+        forget(i);
     end();
 }
 

@@ -15,6 +15,7 @@ for seed in range(12):
     stack, events = [], []
     want = {"ticks": collections.Counter(), "m": collections.Counter()}
     own = {"m": collections.Counter(), "ticks": collections.Counter()}
+    calls, below = collections.Counter(), collections.Counter()
     for _ in range(400 if budget == "1M" else 4000):
         if stack and (chance.random() < 0.4 or len(stack) > 30):
             stack.pop()
@@ -22,6 +23,8 @@ for seed in range(12):
             continue
         stack.append(chance.choice(names))
         events.append("push " + stack[-1])
+        calls[stack[-1]] += 1
+        below.update(set(stack))
         for metric, event in ("m", "count m %d"), ("ticks", "sample %d"):
             n = chance.randrange(4)
             if n:
@@ -41,6 +44,11 @@ for seed in range(12):
             assert got == {name: right[name] for name in got} and set(right) <= set(got), (seed, metric, column, got, right)
         text = subprocess.run([*report, folder + "/r"], capture_output=True, text=True).stdout
         said |= {word for word in ("hidden", "budget", "lost") if "\n%s: " % word in text}
+    rows = csv.DictReader(subprocess.run([tallytree, "report", "flat", "--limit", "all", "--metric", "calls", "--csv", folder + "/r"], capture_output=True, text=True, check=True).stdout.splitlines())
+    for row in rows:
+        name = row["name"]
+        if row["role"] == "entry":
+            assert int(row["self"]) == calls[name] <= int(row["inclusive"]) <= below[name], (seed, row, calls, below)
 assert said == set(wanted.split()), said
 END
 while read -r policy budget said; do

@@ -64,7 +64,7 @@ static int ask(const struct tt_http *s, const char *path, const char *header)
                              .sin_port = htons(s->port),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    char text[300];
+    char text[90000];
 
     (void)snprintf(text, sizeof text,
                    "GET /token/%s HTTP/1.1\r\nHost: 127.0.0.1:%u\r\n%sConnection: "
@@ -110,6 +110,32 @@ TEST(a_request_is_answered_while_others_take_long)
     sem_post(&may_end);
     for (int i = 0; i < SLOW; i++)
         CHECK_STR(answer_of(slow[i]), "wanted");
+    tt_http_stop(&s);
+}
+
+/* The answer to a query of many words. */
+static const char *answer_to(const struct tt_http *s, int words)
+{
+    char path[80000] = "quick?";
+    int length = (int)strlen(path);
+
+    for (int i = 0; i < words; i++)
+        length += snprintf(path + length, sizeof path - (size_t)length, "&fold=x%d", i);
+    return answer_of(ask(s, path, ""));
+}
+
+TEST(a_query_of_many_words_is_answered_and_one_of_too_many_is_refused)
+{
+    struct tt_http s;
+
+    if (!begin(&s)) {
+        SKIP("libmicrohttpd is not installed");
+        return;
+    }
+    CHECK_STR(answer_to(&s, 400), "wanted");
+    CHECK_STR(answer_to(&s, 1500), "wanted");
+    CHECK_STR(answer_to(&s, 3000), "wanted");
+    CHECK_STR(answer_to(&s, 4000), "This address is too long.\n");
     tt_http_stop(&s);
 }
 

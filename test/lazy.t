@@ -114,9 +114,12 @@ contexts()
             print ""
         }'
 }
+# Five queens, or six: the paths of eight, without folding, are 100 MB of text.
 same_everywhere()
 {
-    local name words
+    local name words programs=$tmp/few
+    mkdir "$programs" && cp examples/lazy/{hamming,const}.lazy "$programs" &&
+        sed "s/queens 8 8/queens $(for_long '5 5' '6 6')/" examples/lazy/queens.lazy >"$programs/queens.lazy" || return
     for name in queens hamming const; do
         for words in application creation ghc application,recursion=none ghc,recursion=block; do
             contexts "calls,stacks=$words" $name >"$tmp/calls" && [ -s "$tmp/calls" ] &&

@@ -13,7 +13,9 @@
 
 #include "folder.h"
 
-enum { LEAVES = 20000, NAMES = 3000, HOST_STATUS = 7 };
+enum { NAMES = 3000, HOST_STATUS = 7 };
+
+static int leaves(void) { return tap_is_long() ? 20000 : 7000; }
 
 /* Calls `host` in a separate process; the result is its exit status. */
 static int in_a_child(int (*host)(long), long argument)
@@ -35,7 +37,7 @@ static int push_leaves(void)
     char name[24];
     int right = 1;
 
-    for (int i = 0; i < LEAVES; i++) {
+    for (int i = 0, n = leaves(); i < n; i++) {
         snprintf(name, sizeof name, "block %d", i % NAMES);
         tt_block block = tt_block_get(name, "limits", 0, 0);
         errno = 1234;
@@ -52,12 +54,13 @@ static int push_leaves(void)
 /* 0 when all leaves are there, or known to be lost. */
 static int count_leaves(struct recorded *r)
 {
-    uint64_t found = recorded_calls(r, "leaf"), lost;
+    const uint64_t found = recorded_calls(r, "leaf"), all = (uint64_t)leaves();
+    uint64_t lost;
     int wrong = r->error != 0;
 
     if (!wrong) {
         lost = recorded_lost_pushes(r) + r->picture.header->lost_calls;
-        wrong = found > LEAVES || found + lost < LEAVES;
+        wrong = found > all || found + lost < all;
         if (wrong)
             fprintf(stderr, "# %llu leaves, %llu lost\n", (unsigned long long)found,
                     (unsigned long long)lost);
@@ -177,7 +180,7 @@ static void record_on_full_disks(const char *words)
     make_folder();
     full_words = words;
     for (long kilobytes = 0; kilobytes <= 1024 && !tap.failed;
-         kilobytes += tap_is_long() ? 4 : 24)
+         kilobytes += tap_is_long() ? 4 : 40)
         CHECK_INT(in_a_child(fill_and_record, kilobytes << 10), HOST_STATUS);
     leave_folder();
 }
@@ -199,7 +202,7 @@ static int record_while_it_fills(long unused)
         return record("exact,budget=3M", 0);
     if (tt_start(output("exact,budget=3M")) != 0)
         return 1;
-    for (int i = 0; i < LEAVES / 2; i++) {
+    for (int i = 0, n = leaves() / 2; i < n; i++) {
         TT_SCOPE("leaf");
     }
     char ballast[160];
@@ -209,7 +212,7 @@ static int record_while_it_fills(long unused)
     while (write(fd, bytes, sizeof bytes) > 0)
         ;
     close(fd);
-    for (int i = 0; i < LEAVES / 2; i++) {
+    for (int i = 0, n = leaves() / 2; i < n; i++) {
         char name[24];
         snprintf(name, sizeof name, "block %d", i);
         tt_mark mark = tt_push(tt_block_get(name, "limits", 0, 0));
@@ -265,7 +268,8 @@ static int record_small_files(long bytes)
 TEST(a_limit_on_the_size_of_files_raises_no_signal)
 {
     make_folder();
-    for (long kilobytes = 0; kilobytes <= 1024 && !tap.failed; kilobytes += 16)
+    for (long kilobytes = 0; kilobytes <= 1024 && !tap.failed;
+         kilobytes += tap_is_long() ? 16 : 48)
         CHECK_INT(in_a_child(record_small_files, kilobytes << 10), HOST_STATUS);
     CHECK_INT(in_a_child(record_small_files, 20001), HOST_STATUS);
     leave_folder();
@@ -321,7 +325,8 @@ TEST(a_limit_on_memory_is_survived)
     if (HAS_SHADOW)
         SKIP("sanitizers need all the memory there is");
     make_folder();
-    for (long kilobytes = 0; kilobytes <= 2048 && !tap.failed; kilobytes += 64) {
+    for (long kilobytes = 0; kilobytes <= 2048 && !tap.failed;
+         kilobytes += tap_is_long() ? 64 : 128) {
         CHECK_INT(in_a_child(record_with_little_memory, kilobytes << 10), HOST_STATUS);
         CHECK_INT(in_a_child(run_out_of_memory, kilobytes << 10), HOST_STATUS);
     }

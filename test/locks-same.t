@@ -6,7 +6,7 @@
 tallytree=$TT_BUILD/tallytree
 stress=$TT_BUILD/test/locks-stress
 plugin=$TT_BUILD/test/locks-plugin.so
-runs=${TT_RUNS:-5}
+runs=${TT_RUNS:-$(for_long 2 5)}
 
 "$stress" "$plugin" >"$tmp/alone"
 alone=$?

@@ -438,4 +438,13 @@ if cgroup_of_test; then
 else
     skip "--cgroup records what is below it" "no cgroups are mounted that processes here are in"
 fi
+
+# Processors that are idle, and the kernel's own work, have no process.
+mkdir runs
+for i in 1 2; do
+    tallytree record -a --duration 0.3 -o "runs/$i.tt" 2>err
+done
+tallytree merge -o runs.tt runs
+equal "a folder of two recordings of a machine has two runs" "$(tallytree diff runs runs | grep -o 'means of.*')" "means of 2 runs, then of 2"
+equal "so has their merge" "$(tallytree diff runs.tt runs | grep -o 'means of.*')" "means of 2 runs, then of 2"
 finish

@@ -33,16 +33,17 @@ mkdir "$dir/folder" && mv "$dir"/?.rec "$dir/folder"
 "$tallytree" merge -o "$dir/other.tt" "$dir/folder"
 try "a folder is the recordings in it" cmp "$dir/all.tt" "$dir/other.tt"
 
-# Ten thousand inputs, of two hundred strands, in the memory of a few.
+# Thousands of inputs, of fifty strands, in the memory of a few.
+inputs=$(for_long 2000 10000)
 mkdir "$dir/many"
-for i in $(seq 200); do
+for i in $(seq 50); do
     record "$i" && "$tallytree" merge -o "$dir/$i.tt" "$dir/$i.rec" && rm "$dir/$i.rec"
 done
-perl -e 'symlink "../" . ($_ % 200 + 1) . ".tt", "$ARGV[0]/$_" or die "$!" for 1 .. 10000' "$dir/many"
+perl -e 'symlink "../" . ($_ % 50 + 1) . ".tt", "$ARGV[0]/$_" or die "$!" for 1 .. $ARGV[1]' "$dir/many" "$inputs"
 merge_many() { (ulimit -v 100000; "$tallytree" merge "$@" -o "$dir/many.tt" "$dir/many"); }
-try "ten thousand profiles merge in 100 MB" merge_many
+try "thousands of profiles merge in 100 MB" merge_many
 equal "and all their ticks are there" "$("$tallytree" report flat --csv --metric ticks "$dir/many.tt" | awk -F, '
-    NR == 1 { for (i = 1; i <= NF; i++) if ($i == "self") self = i; next } $1 == "entry" { sum += $self } END { print sum }')" $((50 * (200 + 200 * 201 / 2)))
+    NR == 1 { for (i = 1; i <= NF; i++) if ($i == "self") self = i; next } $1 == "entry" { sum += $self } END { print sum }')" $((inputs * (50 + 50 * 51 / 2) / 50))
 
 # In any number of jobs, in any order: the bytes of one process.
 in_jobs() # NAME FLAGS... - of shuffled files
@@ -292,6 +293,8 @@ killed()
 try "files of a job that was killed do not disturb the next one" killed
 ranks 2 -o - "$dir/folder"
 try "several ranks do not write to standard output" grep -q 'need a file as OUT' "$dir/said"
+ranks_jobs() { local rank; for rank in 1 0; do PMI_RANK=$rank PMI_SIZE=2 timeout -k 5 500 "$tallytree" merge -j 2 -o "$dir/jobs.tt" "$dir/folder" 2>"$dir/said.$rank" & done; wait; cmp "$dir/one.tt" "$dir/jobs.tt" && grep -q -- '-j has no effect' "$dir/said.0" && [ ! -s "$dir/said.1" ]; }
+try "that ranks do not read several files at a time is said once" ranks_jobs
 equal "other variables make no ranks" "$(PMI_RANK=2 PMI_SIZE=2 OMPI_COMM_WORLD_RANK=x OMPI_COMM_WORLD_SIZE=3 SLURM_NTASKS=2 SLURM_PROCID=0 "$tallytree" merge -o "$dir/some.tt" "$dir/folder" 2>&1; cmp "$dir/one.tt" "$dir/some.tt" 2>&1)" ""
 
 # Four hundred thousand functions below each other: by steps as many as there are pairs of them it
@@ -303,4 +306,16 @@ deep()
         cmp - "$dir/deep"
 }
 try "deep stacks merge in time that grows as their depth does" deep
+
+# The loader finds the C library in /lib, or in /usr/lib if a program looks there first.
+if [ -L /lib ] && libc=$(ldd "$(command -v awk)" | grep -o '/lib/.*/libc\.so[^ ]*') && [ "$(readlink /lib)" = usr/lib ]; then
+    for folder in / "/usr${libc%/*}"; do
+        LD_LIBRARY_PATH=$folder "$tallytree" record -o "$tmp/usr${#folder}.tt" -- awk 'BEGIN { for (i = 0; i < 300000; i++) s = sprintf("%f", i); print "x" | "cat"; close("cat"); system("true") }' >/dev/null 2>&1
+    done
+    "$tallytree" merge -o "$tmp/usr.tt" "$tmp"/usr[0-9]*.tt
+    libc_modules() { "$tallytree" report --csv --limit all "$tmp/usr.tt" | grep -o '[^,]*/libc\.so[^,]*' | sort -u; }
+    equal "a library that is reached by /lib and by /usr/lib is one module" "$(libc_modules)" "/usr$libc"
+else
+    skip "a library that is reached by /lib and by /usr/lib is one module" "/lib is no link to /usr/lib, or awk has no shared library"
+fi
 finish

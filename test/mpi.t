@@ -51,20 +51,20 @@ strands() { "$tallytree" report strands --csv "$1" | grep -c '^entry.*,rank '; }
 
 merged() { "$tallytree" merge "$@" -o "$tmp/merged" "$tmp"/out.ranks.*; }
 
-for ranks in 2 5; do
-    mpi $ranks ./stencil 64 40
+for ranks in $(for_long 5 "2 5"); do
+    mpi "$ranks" ./stencil 64 40
     cut -d, -f1 "$tmp/said" >"$tmp/alone"
-    profiled $ranks keep ./stencil 64 40
+    profiled "$ranks" keep ./stencil 64 40
     equal "$ranks ranks end as without us" "$? $(cat "$tmp/said" "$tmp/err" | cut -d, -f1)" "0 $(cat "$tmp/alone")"
     merged
     try "their profile is that of their files, byte by byte" cmp "$tmp/out" "$tmp/merged"
     equal "every call is there" "$(calls MPI_Sendrecv) $(calls MPI_Allreduce) $(calls MPI_Cart_create)" \
         "$((80 * ranks)) $((4 * ranks)) $ranks"
-    equal "and every rank" "$(strands "$tmp/out")" $ranks
+    equal "and every rank" "$(strands "$tmp/out")" "$ranks"
 done
 # Files are merged by ranks of any launcher; those of five ranks are here.
-for ranks in 1 2 3 5; do
-    mpi $ranks "$tallytree" merge -o "$tmp/by-ranks" "$tmp"/out.ranks.*
+for ranks in $(for_long 3 "1 2 3 5"); do
+    mpi "$ranks" "$tallytree" merge -o "$tmp/by-ranks" "$tmp"/out.ranks.*
     equal "files are merged by mpirun with $ranks ranks" "$? $(cat "$tmp/said" "$tmp/err")" "0 "
     try "into the same bytes" cmp "$tmp/by-ranks" "$tmp/merged"
 done

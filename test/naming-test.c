@@ -365,7 +365,7 @@ TEST(every_figure_goes_to_the_right_end_of_a_chain)
 {
     struct scratch *s = scratch_new();
 
-    for (int seed = 0; seed < CASES; seed++) {
+    for (int seed = 0; seed < tap_times(CASES); seed++) {
         struct model *m = model_random((uint64_t)seed + 900000);
         struct tt_profile p, named;
         struct names n = {0};
@@ -433,7 +433,7 @@ static uint64_t sum_of_strand(const struct tt_profile *p, uint32_t strand,
 
 TEST(activations_space_and_what_strands_have_stay_what_they_are)
 {
-    for (int seed = 0; seed < CASES; seed++) {
+    for (int seed = 0; seed < tap_times(CASES); seed++) {
         struct model *m = model_random((uint64_t)seed + 800000);
         uint64_t before[4], after[4];
         struct tt_profile p, named;

@@ -197,6 +197,32 @@ static void print_stack(const char *when)
     printf(", handler %s\n", is_small && !set_low ? "somewhere" : on_stack);
 }
 
+/* A handler on the thread's stack, if the program has set no other: its changes end with it. */
+static void change_in_handler(int number)
+{
+    static char memory[32 << 10];
+    stack_t other = {.ss_sp = memory, .ss_size = sizeof memory},
+            none = {.ss_flags = SS_DISABLE}, odd = {.ss_sp = memory, .ss_flags = 64},
+            little = {.ss_sp = memory, .ss_size = 100}, now;
+
+    (void)number;
+    for (int i = 0; i < 6; i++) {
+        const stack_t *set = i == 0   ? NULL
+                             : i == 1 ? &odd
+                             : i == 2 ? &little
+                             : i == 5 ? &none
+                                      : &other;
+        errno = 0;
+        memset(&now, 1, sizeof now);
+        printf("in a handler: %d", sigaltstack(set, &now));
+        printf(" %d, before: %d %zu\n", errno, now.ss_flags, now.ss_size);
+    }
+    errno = 0;
+    printf("no address: %d", sigaltstack((void *)8, NULL));
+    printf(" %d, %d", errno, sigaltstack(&other, (void *)8));
+    printf(" %d\n", errno);
+}
+
 static void *change_stacks(void *arg)
 {
     static char memory[32 << 10];
@@ -216,6 +242,8 @@ static void *change_stacks(void *arg)
     burn_ms(20);
     raise(SIGUSR1);
     print_stack("at first");
+    raise(SIGUSR2);
+    print_stack("after the handler");
     printf("too small: %d", sigaltstack(&little, NULL));
     printf(" %s\n", strerror(errno));
     if (sigaltstack(&other, NULL) == 0) {
@@ -225,6 +253,8 @@ static void *change_stacks(void *arg)
     burn_ms(20);
     raise(SIGUSR1);
     print_stack("set");
+    raise(SIGUSR2);
+    print_stack("after the handler");
     printf("unset: %d\n", sigaltstack(&none, &other));
     printf("it was %s\n", other.ss_sp == memory ? "that" : "another");
     set_low = set_high = NULL;
@@ -241,6 +271,8 @@ static void run_altstack(void)
     pthread_t thread;
 
     (void)sigaction(SIGUSR1, &action, NULL);
+    action.sa_handler = change_in_handler;
+    (void)sigaction(SIGUSR2, &action, NULL);
     (void)change_stacks(NULL);
     if (pthread_create(&thread, NULL, change_stacks, NULL) == 0)
         pthread_join(thread, NULL);

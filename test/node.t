@@ -57,6 +57,12 @@ shares()
 }
 try "each function has the share that the script says" shares
 try "with its file and line" grep ",ten,\[jit\],.*/shares.js,6," flat.csv
+# A builtin that only functions of the script call.
+centred()
+{
+    "$tallytree" report flat --centre '\[jit\]:*' --limit all --csv shares.tt >centred.csv && grep ",ten,\[jit\]," centred.csv && ! grep ",Builtins_" centred.csv
+}
+try "as cost centres, they have the time of all other code" centred
 # Code without tables is read for each frame.  Calls of the system for that would take most of a sample's time.
 cat >deep.js <<'END'
 let sink = 0;
@@ -85,6 +91,24 @@ try "the file with the names is removed" no_maps "$(cat pid)"
 try "so is that of a child" no_maps "$(cat pid)"
 "$tallytree" record --force -o pid.tt node -e 'console.log(process.pid); process.kill(process.pid, "SIGTERM"); setInterval(() => {}, 1000)' >pid 2>err
 try "and of one that a signal ends" no_maps "$(cat pid)"
+
+# Recording begins with the first allocation, before the program's first function.
+cat >heap.js <<'END'
+const { allocUnsafeSlow } = Buffer, kept = [];
+function small() { for (let i = 0; i < 2000; i++) kept.push(allocUnsafeSlow(10007)); }
+function large() { for (let i = 0; i < 1000; i++) kept.push(allocUnsafeSlow(30011)); }
+function both() { small(); large(); }
+both();
+END
+allocated()
+{
+    "$tallytree" record --heap --force -o heap.tt node heap.js 2>err || { cat err; return 1; }
+    "$tallytree" export --to folded --metric allocated --force -o folded heap.tt &&
+        awk '/;both;small;/ { small += $NF } /;both;large;/ { large += $NF }
+             END { print small, large
+                   exit !(small >= 2e3 * 10007 && small < 2.2e3 * 10007 && large >= 1e3 * 30011 && large < 1.1e3 * 30011) }' folded
+}
+try "--heap has what each function allocates" allocated
 
 # V8 maps its own code a second time, next to what it compiles.
 cat >sort.js <<'END'

@@ -55,7 +55,7 @@ static void check_blocks(const struct model *m, const struct tt_profile *p)
 
 TEST(a_profile_holds_what_was_added_whatever_the_order)
 {
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct model *m = model_random(seed);
         struct tt_profile p, q;
         if (!CHECK(model_open(m, 0, &p)) || !CHECK(model_open(m, seed, &q)))
@@ -78,7 +78,7 @@ TEST(a_profile_holds_what_was_added_whatever_the_order)
 
 TEST(the_figures_of_the_strands_add_up_to_the_columns)
 {
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct model *m = model_random(seed);
         struct tt_profile p;
         if (!CHECK(model_open(m, 0, &p)))
@@ -98,7 +98,7 @@ TEST(the_figures_of_the_strands_add_up_to_the_columns)
 
 TEST(a_walk_has_the_path_of_every_context)
 {
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct model *m = model_random(seed);
         struct tt_profile p;
         struct tt_walk w;
@@ -153,7 +153,7 @@ static uint64_t grand_totals(const struct tt_profile *p)
 
 TEST(a_profile_merged_with_nothing_stays_as_it_is)
 {
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct model *m = model_random(seed);
         struct tt_profile p, q;
         if (!CHECK(model_open(m, 0, &p)) ||
@@ -168,7 +168,7 @@ TEST(a_profile_merged_with_nothing_stays_as_it_is)
 
 TEST(merging_is_associative_and_of_any_order)
 {
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct model *m[3];
         struct tt_profile p[3], ab, bc, left, right, back;
         int ok = 1;
@@ -233,7 +233,7 @@ static void check_spread(const struct tt_profile *got, const struct tt_spread *g
 
 TEST(a_summary_says_how_figures_spread_over_the_strands_that_it_leaves_out)
 {
-    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tap_times(ROUNDS); seed++) {
         struct model *m[2] = {model_random(seed), model_random(seed + ROUNDS)};
         struct tt_profile p[2], whole, once, twice;
         for (int s = 0; s < m[1]->strands; s++)

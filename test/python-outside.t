@@ -170,6 +170,23 @@ without()
 }
 try "--interpreters none leaves them out" without
 
+# One before 6.9 refuses what limits a loop; the fourth call loads the program.
+older()
+{
+    start "$python" "$tmp/outer.py" || return
+    strace -f -qq -o "$tmp/calls" -e trace=bpf -e inject=bpf:error=EINVAL:when=4 \
+        "$tallytree" record --force -o "$tmp/tt" --sampled=997 --duration 0.3 -p "$pid" 2>"$tmp/messages"
+    end
+    cat "$tmp/messages" "$tmp/calls"
+    folded
+    grep -q 'PROG_LOAD.*INJECTED' "$tmp/calls" && grep -q ';outer;inner ' "$tmp/folded" && nearly_all_placed
+}
+if strace -o /dev/null true 2>/dev/null; then
+    try "a system that checks each round of a loop has them, too" older
+else
+    skip "a system that checks each round of a loop has them, too" "there is no strace"
+fi
+
 # Somebody who may not load a program into the system is told what to do.
 other=(setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs)
 refused()

@@ -149,18 +149,20 @@ print(calls)
 sys.exit(calls != {"outer": 3, "decorated": 15, "inner": 15, "g": 3})'
 }
 
+all=$(pythons) # once: what finds a version may take a second to start
 while read -r version_of python; do
+    [ "$python" ] || continue
     site=$tmp/$version_of
     try "Python $version_of: the package is there" package "$python" "$version_of" "$site"
     try "Python $version_of: each function is called as often as cProfile says" counts_as cprofile
     try "Python $version_of: and as sys.setprofile says" counts_as setprofile
     try "Python $version_of: threads have their calls" counts_threads
     try "Python $version_of: scopes, by 'with' and as decorators" has_scopes
-done < <(pythons)
+done <<<"$all"
 
 # ── What is run does what it does alone ────────────────────────────────────────────────────
 
-python=$(pythons | awk -v v="$version" '$1 == v { print $2 }')
+python=$(awk -v v="$version" '$1 == v { print $2 }' <<<"$all")
 site=$tmp/$version
 
 # normal FILE - without text that differs from run to run, and without our line.

@@ -7,6 +7,7 @@ python-shapes.py --pairs  prints which function calls which, as the interpreter 
 """
 import functools
 import json
+import random
 import re
 import sys
 
@@ -219,8 +220,11 @@ def main():
     if sys.argv[1] == "--pairs":
         print_pairs()
         return
+    # Rounds of one length would be in step with a sampler that has nearly the same period.
+    pause = random.Random(1)
     for _ in range(int(sys.argv[1])):
         all_shapes()
+        work(pause.randrange(sum(SHAPES.values())))
 
 
 main()

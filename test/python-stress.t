@@ -7,7 +7,7 @@
 tallytree=$TT_BUILD/tallytree
 ulimit -c 0
 mapfile -t all < <(pythons)
-collectors=(--sampled=10000 --locks "--wall --sampled=1000" "" "--heap --sampled=4000" "--lines --sampled=10000" "--wall --locks --budget 256K")
+collectors=("--locks --sampled=10000" "--wall --sampled=1000" "" "--heap --sampled=4000" "--lines --sampled=10000" "--wall --locks --budget 256K")
 
 # once COMMAND... - does what it does: all kinds of work, a status, and no message.
 once()
@@ -24,7 +24,8 @@ once()
 # Says how many failed of either kind, and how many samples had functions without a place.
 both()
 {
-    local runs=0 alone=0 recorded=0 samples=0 lost=0 round=0 version python end=$((SECONDS + ${TT_SECONDS:-0})) failed=
+    local least runs=0 alone=0 recorded=0 samples=0 lost=0 round=0 version python end=$((SECONDS + ${TT_SECONDS:-0})) failed=
+    least=$(for_long 1 ${#collectors[@]})
     while
         read -r version python <<<"${all[round % ${#all[@]}]}"
         collector=${collectors[round % ${#collectors[@]}]}
@@ -37,7 +38,7 @@ both()
             failed+=" $version $collector;"
         fi
         ((round++))
-        [ $SECONDS -lt $end ] || [ $round -lt 3 ]
+        [ $SECONDS -lt $end ] || [ $round -lt "$least" ]
     do :; done
     echo "# $runs runs: failed alone $alone, recorded $recorded;$failed $lost of $samples stacks without a place" | tee "$tmp/said"
     [ $recorded = 0 ] && [ $alone = 0 ]

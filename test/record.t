@@ -24,6 +24,7 @@ same()
     bare=$?
     "$tallytree" record -o "$work/$name.tt" -- "$@" >"$work/out" 2>"$work/err" </dev/null
     recorded=$?
+    unskipped "$work/err"
     tail -n 1 "$work/err"
     [ "$bare" = "$recorded" ] || { echo "status $recorded, not $bare"; return 1; }
     cmp "$work/bare.out" "$work/out" || return
@@ -215,6 +216,18 @@ unseen()
 }
 try "programs that it starts, and that cannot be recorded, are named in the header" unseen
 
+# The limits are too low for a recording, and not for the program.
+no_room()
+{
+    local limit
+    printf 'int main(void) { return 7; }\n' >"$work/seven.c" && cc -o "$work/seven" "$work/seven.c" || return
+    for limit in "-f 8:.*created" "-v 40000:.*memory"; do
+        status 7 "${record[@]}" bash -c "ulimit ${limit%:*}; exec $work/seven" &&
+            "$tallytree" report header --csv "$work/any.tt" | grep "^entry.*,unseen,.*/seven: its recording could not begin: ${limit#*:}" || return
+    done
+}
+try "a program whose recording cannot begin is named there, too, with the reason" no_room
+
 at_once()
 {
     printf '#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\nint main(void) { if (fork() == 0) _Exit(3); if (vfork() == 0) _exit(5); while (wait(NULL) > 0); _exit(4); }\n' >"$work/once.c"
@@ -270,6 +283,7 @@ short()
 {
     local total cpu
     "$tallytree" record -o "$work/any.tt" sh -c 'for i in $(seq 60); do "$0" return 3; done' "$work/spends" 2>"$work/err"
+    unskipped "$work/err"
     cpu=$(number cpu "$work/any.tt")
     total=$("$tallytree" report --csv "$work/any.tt" | awk -F, '$1 == "total" { print $6 }')
     "$tallytree" report "$work/any.tt" >"$work/out"
@@ -425,7 +439,7 @@ report()
 try "a program alone is recorded and reported" report
 # ── Names ────────────────────────────────────────────────────────────────────────────
 # A program whose debug information lies elsewhere.
-printf 'static volatile unsigned sink;\n__attribute__((noinline)) void hidden_leaf(int n)\n{\n    while (n--)\n        sink = sink * 1103515245u + 12345u;\n}\nint main(void) { for (int i = 0; i < 300; i++) hidden_leaf(300000); return 0; }\n' >"$work/hidden.c"
+printf 'static volatile unsigned sink;\n__attribute__((noinline)) void hidden_leaf(int n)\n{\n    while (n--)\n        sink = sink * 1103515245u + 12345u;\n}\nint main(int c, char **v) { (void)v; for (int i = 0; i < (c > 1 ? 30 : 300); i++) hidden_leaf(300000); return 0; }\n' >"$work/hidden.c"
 cc -O2 -g -o "$work/hidden" "$work/hidden.c" && mkdir "$work/elsewhere" &&
     objcopy --only-keep-debug "$work/hidden" "$work/elsewhere/hidden.debug" && strip "$work/hidden"
 hidden()
@@ -438,6 +452,13 @@ elsewhere()
     hidden && ! grep -q ",hidden_leaf," "$work/flat" && hidden --symbols "$work/elsewhere" && grep -q ",hidden_leaf," "$work/flat"
 }
 try "names are found where --symbols says" elsewhere
+# few - of a program that is short, the same function as of a longer run
+few()
+{
+    "$tallytree" record --symbols "$work/elsewhere" -o "$work/few.tt" "$work/hidden" few && "$tallytree" report flat --limit all --csv "$work/few.tt" >"$work/few" &&
+        grep -q "hidden_leaf,.*hidden\.c" "$work/flat" && grep -q "hidden_leaf,.*hidden\.c" "$work/few"
+}
+try "few samples have the names, files and lines that many have" few
 nowhere()
 {
     status 125 "$tallytree" record --symbols "$work/nowhere" -- true 2>"$work/err" && grep -q "$work/nowhere: No such file or directory" "$work/err" &&

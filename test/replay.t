@@ -370,7 +370,7 @@ try "without a policy each level has its context" sinks_without_a_policy
 # ── Random walks ─────────────────────────────────────────────────────────────────────
 
 lengths=(50 80 120 200 300 500 800 2000)
-walks=${TT_WALKS:-10}
+walks=${TT_WALKS:-$(for_long 4 10)}
 for ((seed = 1; seed <= walks; seed++)); do
     "$tmp/walk" $seed "${lengths[seed % 8]}" >"$tmp/walk.$seed"
 done
@@ -508,7 +508,8 @@ bounded()
 }
 
 # Blocks that tail calls leave on the path make it longer without a limit.
-for i in 1 2 3; do
+long_walks=$(for_long 1 3)
+for i in $(seq "$long_walks"); do
     "$tmp/walk" $((900 + i)) 20000 12 | sed '/context/d; s/call-kind tail/pop/; /call-kind/d' >"$tmp/shallow.$i"
     "$tmp/walk" $((910 + i)) 10000 200 | sed '/context/d; s/call-kind tail/pop/; /call-kind/d' >"$tmp/deep.$i"
     "$tmp/walk" $((920 + i)) 10000 40 still | grep -v context >"$tmp/tails.$i"
@@ -518,7 +519,7 @@ done
 keeps_to()
 {
     local i
-    for i in 1 2 3; do
+    for i in $(seq "$long_walks"); do
         tallytree replay --recursion "$3" --budget 640nodes -o "$tmp/small" "$tmp/$1.$i" &&
             tallytree dump "$tmp/small" >"$tmp/dump" &&
             "$tmp/oracle" "$tmp/$1.$i" --recursion "$3" >"$tmp/truth" &&
@@ -554,19 +555,25 @@ captures()
         /^stacks ghc$/ { next }
         { print }'
 }
-contexts=${TT_CAPTURES:-3}
+contexts=${TT_CAPTURES:-$(for_long 1 3)}
 for ((i = 1; i <= contexts; i++)); do
     "$tmp/walk" $((1000 + i)) 20000 $((8 + i % 5 * 8)) | captures $i >"$tmp/contexts.$i"
 done
+
+# truth_of I POLICY - what the oracle says of contexts.I, in $tmp/truth.I.POLICY: once for all
+# budgets.
+truth_of()
+{
+    [ -s "$tmp/truth.$1.$2" ] || "$tmp/oracle" "$tmp/contexts.$1" --recursion "$2" >"$tmp/truth.$1.$2"
+}
 
 # keeps_captured BUDGET POLICY
 keeps_captured()
 {
     for ((i = 1; i <= contexts; i++)); do
         tallytree replay --recursion "$2" --budget "$1" -o "$tmp/small" "$tmp/contexts.$i" &&
-            tallytree dump "$tmp/small" >"$tmp/dump" &&
-            "$tmp/oracle" "$tmp/contexts.$i" --recursion "$2" >"$tmp/truth" &&
-            bounded blocks "$tmp/truth" "$tmp/dump" >"$tmp/wrong" && [ ! -s "$tmp/wrong" ] &&
+            tallytree dump "$tmp/small" >"$tmp/dump" && truth_of "$i" "$2" &&
+            bounded blocks "$tmp/truth.$i.$2" "$tmp/dump" >"$tmp/wrong" && [ ! -s "$tmp/wrong" ] &&
             continue
         echo "contexts.$i"
         head -n 20 "$tmp/wrong" | cut -c 1-200
@@ -574,24 +581,30 @@ keeps_captured()
     done
 }
 
-# metrics_of DUMP METRIC - by the last block of each context.
+metrics=(m0 m1 m2 "strict calls" "tails and returns")
+# metrics_of DUMP - each metric by the last block of each context, in $tmp/metric.NAME.
 metrics_of()
 {
-    awk -F '\t' -v metric="$2" '
+    printf '%s\n' "${metrics[@]}" >"$tmp/metrics"
+    awk -v out="$tmp/metric." '
+        NR == FNR { all[$0]; next }
+        FNR == 1 { FS = "\t"; $0 = $0 }
         $1 == "context" {
             n = split($2, path, ";")
             for (i = 3; i <= NF; i++)
-                if (split($i, word, "=") == 2 && word[1] == metric)
-                    sum[path[n]] += word[2]
+                if (split($i, word, "=") == 2 && word[1] in all)
+                    sum[word[1], path[n]] += word[2]
         }
         END {
-            for (name in sum)
-                if (sum[name]) {
-                    print name, sum[name]
-                    total += sum[name]
+            for (key in sum)
+                if (sum[key]) {
+                    split(key, word, SUBSEP)
+                    print word[2], sum[key] >(out word[1])
+                    total[word[1]] += sum[key]
                 }
-            print "total", total + 0
-        }' "$1" | sort
+            for (metric in all)
+                print "total", total[metric] + 0 >(out metric)
+        }' "$tmp/metrics" "$1"
 }
 
 # adds_metrics BUDGET [total] - each block's sums of each metric, or the totals alone, are right.
@@ -600,9 +613,9 @@ adds_metrics()
     local metric
     for ((i = 1; i <= contexts; i++)); do
         tallytree replay --budget "$1" -o "$tmp/small" "$tmp/contexts.$i" &&
-            "$tmp/oracle" "$tmp/contexts.$i" --recursion edge >"$tmp/truth" || return
-        for metric in m0 m1 m2 "strict calls" "tails and returns"; do
-            metrics_of "$tmp/truth" "$metric" | grep "^${2:-}" >"$tmp/wanted"
+            truth_of "$i" edge && metrics_of "$tmp/truth.$i.edge" || return
+        for metric in "${metrics[@]}"; do
+            sort "$tmp/metric.$metric" | grep "^${2:-}" >"$tmp/wanted"
             tallytree report flat --metric "$metric" --limit all --csv "$tmp/small" |
                 awk -F, 'NR > 1 && ($5 > 0 || $9 == "total") { print $9, $5 }' | sort |
                 grep "^${2:-}" >"$tmp/found"

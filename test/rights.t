@@ -60,6 +60,28 @@ in_another_root()
         "$tallytree" report flat root.tt | grep "^unseen  *.*/burn was started where the preload library is missing" || { cat err; return 1; }
 }
 try "a program that is started after chroot is named, and its loader says nothing" in_another_root
+# The child has opened the folder, in memory that is its parent's.
+child_in_another_root()
+{
+    cat >rooted.c <<'END'
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    if (vfork() == 0)
+        _exit(chroot("/") != 0);
+    wait(NULL);
+    if (vfork() == 0) {
+        execl("still", "still", (char *)0);
+        _exit(1);
+    }
+    return wait(NULL) < 0;
+}
+END
+    cc -D_GNU_SOURCE -o rooted rooted.c && echo 'int main(void) { return 0; }' | cc -static -o still -x c - &&
+        "$tallytree" record -o rooted.tt ./rooted && "$tallytree" report flat rooted.tt | grep '^unseen  *.*/still is statically linked'
+}
+try "a child's chroot leaves its parent's notes of programs" child_in_another_root
 same_environment()
 {
     # shellcheck disable=SC2046

@@ -438,7 +438,7 @@ static void check_killed(void)
 TEST(the_log_of_a_killed_process_has_all_samples)
 {
     make_folder();
-    for (int i = 0; i < 40 && !tap.failed; i++) {
+    for (int i = 0; i < tap_times(40) && !tap.failed; i++) {
         int begun = 0;
         pid_t child = fork();
         if (child == 0)
@@ -449,7 +449,7 @@ TEST(the_log_of_a_killed_process_has_all_samples)
             recorded_free(&r);
             usleep(500);
         }
-        usleep(3000 + (unsigned)i * 501);
+        usleep(3000 + (unsigned)i * 2004 / (tap_is_long() ? 4 : 1));
         kill(child, SIGKILL);
         waitpid(child, NULL, 0);
         check_killed();

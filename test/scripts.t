@@ -134,6 +134,11 @@ has_shares()
     done
     "$python" "$tmp/shares.py" "$tmp/steps" "$tmp/folded" "$work" "$@"
 }
+few_broken()
+{
+    echo "$(header stacks.broken) of $(header stacks.interpreted)"
+    [ "$(($(header stacks.broken) * 20))" -lt "$(header stacks.interpreted)" ]
+}
 # described NAME MODULE FILE LINE - the function has these.
 described()
 {
@@ -151,6 +156,31 @@ allocates()
         "$tallytree" export --to folded --metric allocated -o "$tmp/folded" --force "$tmp/tt" &&
         awk -v name=";$1[ ;]" '$0 ~ name { sum += $NF } END { print sum; exit !(sum >= 50e6 && sum < 200e6) }' "$tmp/folded"
 }
+# Two functions that C code allocates for, from the same places: each has what it asked for.
+cat >"$tmp/two.pl" <<'END'
+my @kept;
+sub first { my $n = shift; push @kept, "x" x $n; }
+sub second { my $n = shift; push @kept, "y" x $n; }
+for (1 .. 1000) { first(10007); second(30011); }
+END
+cat >"$tmp/two.php" <<'END'
+<?php
+function first() { return str_repeat("x", 10007); }
+function second() { return str_repeat("y", 30011); }
+for ($i = 0; $i < 1000; $i++) { $a = first(); $b = second(); }
+END
+cat >"$tmp/two.rb" <<'END'
+def first = "x" * 10007
+def second = "y" * 30011
+1000.times { first; second }
+END
+apart()
+{
+    "$tallytree" record --heap --force -o "$tmp/tt" -- "$@" >/dev/null 2>"$tmp/messages" &&
+        "$tallytree" export --to folded --metric allocated -o "$tmp/folded" --force "$tmp/tt" &&
+        awk '/;[^;]*first[; ]/ { first += $NF } /;[^;]*second[; ]/ { second += $NF }
+             END { print first, second; exit !(first > 1e7 * 0.99 && first < 1.1e7 && second > 3e7 * 0.99 && second < 3.3e7) }' "$tmp/folded"
+}
 same_output()
 {
     "${script[@]}" 2>&1 | sort >"$tmp/alone"
@@ -167,7 +197,7 @@ check()
     try "$language: nearly all frames have a place" nearly_all_placed
 }
 
-script=(perl "$tmp/shapes.pl" 1500)
+script=(perl "$tmp/shapes.pl" 1000)
 is_perl=
 perl -MConfig -e 'exit !($Config{usethreads} && $] >= 5.036 && $] < 5.038)' && is_perl=1
 if [ "$is_perl" ]; then
@@ -235,11 +265,12 @@ for ($i = 0; $i < 100; $i++)
 END
 script=(perl "$tmp/heap.pl")
 try "Perl: --heap has the sub that allocates" allocates main::keep
+try "Perl: and each of two that call the same function" apart perl "$tmp/two.pl"
 script=(perl "$tmp/lines.pl")
 try "Perl: --lines has the lines that were running" lines main::work ';lines.pl:[2346]'
 try "Perl: --lines has the lines that called" lines main::first ';lines.pl:9'
 if [ -x /usr/bin/php8.2 ]; then
-    script=(/usr/bin/php8.2 -n "$tmp/shapes.php" 2500)
+    script=(/usr/bin/php8.2 -n "$tmp/shapes.php" 1700)
     check PHP "php 8.2" work 'inner<shape_deep' 'by_number<(?!shape_|Über|inner|work|all_).*' 'shape_plain<all_shapes' \
         'Über::shape_static<all_shapes' 'Über::shape_method<all_shapes'
     try "PHP: a method has its class, its file and its line" described "Über::shape_method" "php 8.2" "$tmp/shapes.php" 7
@@ -247,8 +278,26 @@ if [ -x /usr/bin/php8.2 ]; then
     try "PHP: the output is the same, with --heap, too" eval "same_output && same_output --heap"
     script=(env USE_ZEND_ALLOC=0 /usr/bin/php8.2 -n "$tmp/heap.php")
     try "PHP: --heap has the function that allocates" allocates keep
+    try "PHP: and each of two that call the same function" apart env USE_ZEND_ALLOC=0 /usr/bin/php8.2 -n "$tmp/two.php"
     script=(/usr/bin/php8.2 -n "$tmp/lines.php")
     try "PHP: --lines has the lines that called" lines first ';lines.php:[678]'
+    # Code that PHP's compiler makes runs in the frame of the loop, and has no tables.
+    hows=(tracing)
+    is_long && hows+=(function)
+    for how in "${hows[@]}"; do
+        script=(/usr/bin/php8.2 -n -d zend_extension=opcache -d opcache.enable_cli=1
+            -d opcache.jit_buffer_size=32M -d "opcache.jit=$how")
+        if [ "$("${script[@]}" -r 'echo opcache_get_status()["jit"]["on"] ? "on" : "off";' 2>/dev/null)" != on ]; then
+            skip "PHP, compiled ($how)" "it has no compiler"
+            continue
+        fi
+        script+=("$tmp/shapes.php" 2500)
+        check "PHP, compiled ($how)" "php 8.2" work 'inner<shape_deep' 'by_number<(?!shape_|Über|inner|work|all_).*' \
+            'shape_plain<all_shapes' 'Über::shape_static<all_shapes' 'Über::shape_method<all_shapes'
+        try "PHP, compiled ($how): stacks are whole" few_broken
+        script[-1]=50
+        try "PHP, compiled ($how): the output is the same, with --heap, too" eval "same_output && same_output --heap"
+    done
 else
     skip "PHP" "php8.2 is not installed"
 fi
@@ -287,19 +336,21 @@ all = []
 50.times { keep(all) }
 END
 if [ -x /usr/bin/ruby3.1 ]; then
-    script=(/usr/bin/ruby3.1 "$tmp/shapes.rb" 1500)
+    script=(/usr/bin/ruby3.1 "$tmp/shapes.rb" 1000)
     check Ruby "ruby 3.1" 'Object#work' 'Object#inner<Object#shape_deep' \
         'Object#shape_plain<block in Object#all_shapes' 'Über.shape_static<block in Object#all_shapes' \
         'block in Steps#each<(?!Object#|block|Über).*' 'rescue in Object#shape_rescue<Object#shape_rescue'
     try "Ruby: a method has its class, its file and its line" described "Über.shape_static" "ruby 3.1" "$tmp/shapes.rb" 9
     try "Ruby: a method in C has its name, and no file" described "Integer#times" "ruby 3.1" "" ""
     try "Ruby: it has its name, too, if it jumped to another function" described "String#each_line" "ruby 3.1" "" ""
-    script[2]=50
+    # Without gems there are fewer events before the script begins.
+    script=(/usr/bin/ruby3.1 --disable-gems "$tmp/shapes.rb" 50)
     try "Ruby: the output is the same, with --heap, too" eval "same_output && same_output --heap"
-    script=(/usr/bin/ruby3.1 "$tmp/heap.rb")
+    script=(/usr/bin/ruby3.1 --disable-gems "$tmp/heap.rb")
     try "Ruby: --heap has the method that allocates" allocates 'Object#keep'
-    script=(/usr/bin/ruby3.1 "$tmp/lines.rb")
-    try "Ruby: --lines has the lines that were running" lines 'block in Object#work' ';lines.rb:[345]'
+    try "Ruby: and each of two that call the same function" apart /usr/bin/ruby3.1 --disable-gems "$tmp/two.rb"
+    script=(/usr/bin/ruby3.1 --disable-gems "$tmp/lines.rb")
+    try "Ruby: --lines has the lines that were running" lines 'block in Object#work' ';lines.rb:[3456]'
     try "Ruby: --lines has the lines that called" lines 'Object#first' ';lines.rb:10;Object#work' ';Object#work'
     try "Ruby: --lines has the lines of a long method that called" lines 'Object#long' ';lines.rb:(21|24);Object#first' ';Object#first'
 else
@@ -338,4 +389,53 @@ for script in "perl $tmp/wall.pl" "perl $tmp/wall.pl thread" "php8.2 -n $tmp/wal
     what="--wall has the function that waits: ${script[*]##*/}"
     if [ -x "/usr/bin/${script[0]}" ] && { [ "${script[0]}" != perl ] || [ "$is_perl" ]; }; then try "$what" waits $waiting; else skip "$what" "it is not installed"; fi
 done
+
+# outside NAME COMMAND... - of a process that runs, native functions are shown, and why.
+outside()
+{
+    local name=$1 pid status
+    : >"$tmp/begun"
+    "${@:2}" >"$tmp/begun" &
+    pid=$!
+    patiently [ -s "$tmp/begun" ] &&
+        "$tallytree" record --force -o "$tmp/tt" --duration 0.2 -p $pid 2>"$tmp/messages"
+    status=$?
+    kill $pid
+    reap $pid
+    rm -f "/tmp/perf-$pid.map"
+    cat "$tmp/messages"
+    [ $status = 0 ] && grep -qx "tallytree: functions of $name, not shown: it is recorded from outside" "$tmp/messages" &&
+        "$tallytree" report header "$tmp/tt" | grep -q "^interpreter *$name, not shown: it is recorded from outside$"
+}
+# tried NAME COMMAND... - the same, or why it is not tried.
+tried()
+{
+    local what="from outside, the header says that functions of $1 are not shown"
+    if ! type "$2" >/dev/null 2>&1; then
+        skip "$what" "it is not installed"
+    elif ! "$tallytree" record --force -o "$tmp/tt" --counter page-faults true 2>/dev/null; then
+        skip "$what" "not permitted"
+    else
+        try "$what" outside "$@"
+    fi
+}
+tried perl perl -e '$| = 1; print "begun\n"; 1 while 1'
+tried php php8.2 -n -r 'echo "begun\n"; while (1);'
+tried ruby ruby3.1 -e 'STDOUT.sync = true; puts "begun"; loop { }'
+tried node node -e 'console.log("begun"); for (;;);'
+asked()
+{
+    rm -f "$tmp/tt"
+    outside node node --perf_basic_prof_only_functions -e 'console.log("begun"); for (;;);' && return 1
+    "$tallytree" report header "$tmp/tt" >"$tmp/header" && ! grep "not shown" "$tmp/header" "$tmp/messages" &&
+        outside node node -e 'console.log("begun"); for (;;);' script.js --perf-basic-prof
+}
+what="but not if Node was asked to write their names"
+if ! type node >/dev/null 2>&1; then
+    skip "$what" "it is not installed"
+elif ! "$tallytree" record --force -o "$tmp/tt" --counter page-faults true 2>/dev/null; then
+    skip "$what" "not permitted"
+else
+    try "$what" asked
+fi
 finish

@@ -67,6 +67,7 @@ equal "seconds that are none" "$(get 'profile?seconds=x' "$tmp/x")" 400
 equal "too many" "$(get 'profile?seconds=99999' "$tmp/x")" 400
 equal "what there is not" "$(get goroutine "$tmp/x")" 404
 equal "nor is anything elsewhere" "$(curl -s -m 60 -o "$tmp/x" -w '%{http_code}' "${address%debug/pprof/}etc/passwd")" 404
+equal "nor allocations, if none were recorded" "$(get heap "$tmp/x") $(get allocs "$tmp/x") $(grep -c 'record --heap' "$tmp/x")" "404 404 1"
 equal "it only shows" "$(get profile "$tmp/x" -X POST -d x)" 405
 equal "nor under a name that is not ours, as of DNS that leads here" "$(get 'profile?seconds=0' "$tmp/x" -H 'Host: evil.example' -H 'Sec-Fetch-Site: same-origin')" 421
 equal "but under this machine's" "$(get 'profile?seconds=0' "$tmp/x" -H "Host: $(uname -n):6060") $(get 'profile?seconds=0' "$tmp/x" -H 'Host: localhost')" "200 200"
@@ -149,6 +150,23 @@ try "a file beside a process is one too many" sh -c "timeout -k 5 500 '$tallytre
 exec 7>&- 8<&-
 reap $program
 
+# A child whose name sorts before its parent's starts meanwhile.
+mkdir "$tmp/family"
+cp "$tmp/program" "$tmp/zz"
+cp "$tmp/program" "$tmp/aa"
+echo | "$tmp/zz" "output=$tmp/family/zz clock=caller" >"$tmp/out1"
+serve "$tmp/family"
+get 'profile?seconds=3' "$tmp/late" >"$tmp/status" &
+late=$!
+patiently is_asked
+sleep 0.5
+echo | "$tmp/aa" "output=$tmp/family/aa clock=caller" >"$tmp/out1"
+wait $late
+"$tallytree" report flat --metric calls --csv "$tmp/late" >"$tmp/csv"
+calls=$(awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i } $at["name"] == "f" { print $at["self"] }' "$tmp/csv")
+try "where a child starts, what was before is left out" test "$(cat "$tmp/status")" = 200 -a "${calls:-0}" -le 3
+finish_server
+
 # The heap.
 printf 'push f\nalloc node 100 0 a\nalloc node 60 0 b\nfree b\npop\n' | "$tallytree" replay -o "$tmp/heap.rec"
 serve "$tmp/heap.rec"
@@ -182,7 +200,13 @@ serve "$tmp/dropped"
 get 'profile?seconds=0' "$tmp/p" >/dev/null
 equal "a call that the policy dropped is there" "$("$tallytree" export --to folded -m calls "$tmp/p" | paste -sd ,)" "a 1,a;b 1,a;b;a 1"
 finish_server
+unsaid() { timeout -k 5 500 "$tallytree" serve --pprof --listen 127.0.0.1:0 "$tmp/dropped" >/dev/full 2>"$tmp/err"; [ $? = 2 ] && grep -q 'standard output' "$tmp/err"; }
+try "an address that cannot be written is an error" unsaid
+unseen() { timeout -k 5 500 "$tallytree" view "$tmp/dropped" >/dev/full 2>"$tmp/err"; [ $? = 2 ] && grep -q 'standard output' "$tmp/err"; }
+try "of the viewer, too" unseen
 try "an address that is none" sh -c "! '$tallytree' serve --pprof --listen nowhere '$tmp/rec' 2>'$tmp/err' && grep -q HOST:PORT '$tmp/err'"
 try "or not ours" sh -c "! '$tallytree' serve --pprof --listen 192.0.2.1:0 '$tmp/rec'"
+documented() { sed -n 's/^    tallytree serve .*--listen \([^ ]*\) [^ ]*\.live.*/\1/p' doc/tour.md doc/tasks.md >"$tmp/listen" && [ "$(grep -c '^127.0.0.1:' "$tmp/listen")" = 2 ] && [ "$(wc -l <"$tmp/listen")" = 2 ]; }
+try "documents serve without a token at addresses of this machine only" documented
 try "no recording" sh -c "! '$tallytree' serve --pprof --listen :0 '$tmp/none'"
 finish

@@ -17,11 +17,15 @@ static void next(int d);
 F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
 static void (*const f[])(int) = {f0, f1, f2, f3, f4, f5, f6, f7};
 static void next(int d) { if (d > 0) f[rand() % 8](d); else spin(0.005); }
+__attribute__((noinline)) static void deep(int d, double s) { double end = cpu() + s; while (cpu() < end) next(d); sink++; }
+__attribute__((noinline)) static void shallow(double s) { spin(s); sink++; }
 int main(int argc, char **argv)
 {
-    double end = cpu() + atof(argv[2]);
-    (void)argc;
-    while (cpu() < end) next(atoi(argv[1]));
+    double end = cpu() + atof(argv[2]), phase = argc > 3 ? atof(argv[3]) : 0.2;
+    while (cpu() < end) {
+        deep(atoi(argv[1]), phase);
+        if (argc > 3) shallow(phase);
+    }
 }
 END
 gcc -O1 -fno-optimize-sibling-calls deep.c -o deep || exit
@@ -55,6 +59,31 @@ assert rows and n <= samples
 END
 }
 try "each ± is that of as many equal samples as these are worth" interval
+
+# If it did, what runs after a long stack would have the time of all that are skipped.
+after()
+{
+    "$tallytree" record --force -o both.tt ./deep 1000 6 0.2 2>messages &&
+        "$tallytree" export --force --by-time --to v8 -o both.json both.tt && python3 - both.json <<'END'
+import json, statistics, sys
+profile = json.load(open(sys.argv[1]))
+names = {n["id"]: n["callFrame"]["functionName"] for n in profile["nodes"]}
+above = {c: n["id"] for n in profile["nodes"] for c in n.get("children", [])}
+def phase(at):
+    while at in names and names[at] not in ("deep", "shallow"):
+        at = above.get(at)
+    return names.get(at)
+# Between them are those in which the thread did not run.
+looks = [(phase(at), us) for at, us in zip(profile["samples"], profile["timeDeltas"][1:]) if phase(at)]
+waits = {"deep": [], "shallow": []}
+for (before, _), (_, us) in zip(looks, looks[1:]):
+    waits[before].append(us)
+means = {k: statistics.mean(v) for k, v in waits.items()}
+print(means)
+sys.exit(not means["deep"] < 4 * means["shallow"])
+END
+}
+try "how long the next sample waits does not depend on what one cost" after
 
 "$tallytree" record --force -o same.tt ./deep 3 2 2>messages
 try "few of short stacks that come again are ($(fact same stacks.skipped))" test "$(fact same stacks.skipped)" -le 250

@@ -103,7 +103,7 @@ static void on_signal(int number)
 
 static void send_signals(const pthread_t *thread)
 {
-    while (__atomic_load_n(&came, __ATOMIC_RELAXED) < SIGNALS) {
+    while (__atomic_load_n(&came, __ATOMIC_RELAXED) < tap_times(SIGNALS)) {
         for (int i = 0; i < THREADS; i++)
             pthread_kill(thread[i], SIGUSR1);
         usleep(50);

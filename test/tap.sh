@@ -18,7 +18,8 @@ try()
     shift
     "$@" >"$tmp/log" 2>&1 </dev/null || result="not ok"
     echo "$result $((++count)) - $what"
-    [ "$result" = ok ] || awk '{ print "# " $0 }' "$tmp/log" >&2
+    # On stdout, a failure's output is between the lines that a verbose prove shows.
+    [ "$result" = ok ] || awk '{ print "# " $0 }' "$tmp/log" >&$((2 - ${HARNESS_IS_VERBOSE:-0}))
 }
 
 # none WHAT COMMAND... - holds when the command prints nothing; what it prints is wrong.
@@ -31,8 +32,8 @@ none()
 
 silent()
 {
-    "$@" | tee "$tmp/said"
-    [ ! -s "$tmp/said" ]
+    ("$@") >"$tmp/said"
+    [ ! -s "$tmp/said" ] || { cat "$tmp/said"; return 1; }
 }
 
 # equal WHAT GOT WANT - holds when both are the same text.
@@ -55,6 +56,14 @@ patiently()
         sleep 0.02
     done
 }
+
+# `make longer` sets TT_LONG: then what is tried here with one seed, allocator or version is tried with all.
+is_long() { [ "${TT_LONG:-}" ]; }
+# for_long SHORT LONG - prints the one that there is time for.
+for_long() { if is_long; then echo "$2"; else echo "$1"; fi; }
+
+# unskipped FILE - removes the message that samples were skipped, which depends on the machine's load.
+unskipped() { sed -i '/^tallytree: [0-9]* Hz was asked for; samples were skipped/d' "$1"; }
 
 is_gone() { ! kill -0 "$1"; }
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* needs: internals */
 /* threads-test.c - any number of threads, fibers that move between them, deep stacks. */
+#include <limits.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "recorded.h"
@@ -10,10 +12,14 @@
 
 #if defined(__SANITIZE_THREAD__) /* keeps the whole stack of every event */
 enum { MOST = 1000, SMALL_STACK = 1 << 20, DEEP = 1000000, SCOPES = 3000 };
+enum { ROUNDS = PTHREAD_DESTRUCTOR_ITERATIONS - 1 }; /* in the last one it ends threads */
 #elif defined(__SANITIZE_ADDRESS__)
 enum { MOST = 2000, SMALL_STACK = 256 << 10, DEEP = 10000000, SCOPES = 1000000 };
 #else
 enum { MOST = 10000, SMALL_STACK = 64 << 10, DEEP = 10000000, SCOPES = 1000000 };
+#endif
+#if !defined(__SANITIZE_THREAD__)
+enum { ROUNDS = PTHREAD_DESTRUCTOR_ITERATIONS };
 #endif
 enum { FEW = 1000, CALLS = 10, GROUP = 50 };
 
@@ -311,8 +317,9 @@ TEST(fibers_keep_their_stacks_under_a_tiny_budget)
 
 /* ── Deep stacks ──────────────────────────────────────────────────────────────────── */
 
-static void push_deep(const char *options, uint32_t frames, uint32_t blocks)
+static void push_deep(const char *options, int count, uint32_t blocks)
 {
+    const uint32_t frames = (uint32_t)count;
     tt_block block[2] = {tt_block_get("even", "", 0, 0), tt_block_get("odd", "", 0, 0)};
     struct recorded r;
     tt_mark base, mark;
@@ -334,10 +341,10 @@ static void push_deep(const char *options, uint32_t frames, uint32_t blocks)
     CHECK_INT(tt_stop(), 0);
 }
 
-TEST(ten_million_frames_of_one_block) { push_deep("calls", DEEP, 1); }
-TEST(ten_million_frames_of_two_blocks) { push_deep("calls", DEEP, 2); }
-TEST(ten_million_timed_frames_of_one_block) { push_deep("exact", DEEP, 1); }
-TEST(ten_million_timed_frames_of_two_blocks) { push_deep("exact", DEEP, 2); }
+TEST(millions_of_frames_of_one_block) { push_deep("calls", tap_times(DEEP), 1); }
+TEST(millions_of_frames_of_two_blocks) { push_deep("calls", tap_times(DEEP), 2); }
+TEST(millions_of_timed_frames_of_one_block) { push_deep("exact", tap_times(DEEP), 1); }
+TEST(millions_of_timed_frames_of_two_blocks) { push_deep("exact", tap_times(DEEP), 2); }
 TEST(two_million_frames_without_folding_fill_the_budget_and_no_more)
 {
     push_deep("calls,recursion=none,budget=1M", 2000000, 2);
@@ -374,5 +381,79 @@ TEST(a_million_scopes_one_in_the_other)
         CHECK_INT(recorded_calls(&r, "deep"), SCOPES);
         recorded_free(&r);
         CHECK_INT(tt_stop(), 0);
+    }
+}
+
+static pthread_key_t last_key;
+
+/* Waits for the last round of destructors, as allocators do. */
+static void call_last(void *round)
+{
+    if ((uintptr_t)round < ROUNDS)
+        pthread_setspecific(last_key, (char *)round + 1);
+    else
+        call_some();
+}
+
+/* `arg`: no call before its end. */
+static void *end_late(void *arg)
+{
+    pthread_setspecific(last_key, (void *)1);
+    if (!arg)
+        call_some();
+    return arg;
+}
+
+static void call_first(void *round)
+{
+    (void)round;
+    call_some();
+}
+
+/* Of each thread, all memory is unmapped before the recording stops. */
+TEST(threads_call_only_while_they_end)
+{
+    const size_t size = 1 << 20;
+    struct recorded r;
+
+    CHECK_INT(tt_start("calls"), 0);
+    CHECK_INT(pthread_key_create(&last_key, call_first), 0);
+    for (int i = 0; i < 5; i++) {
+        void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        pthread_attr_t a;
+        pthread_t thread;
+        pthread_attr_init(&a);
+        CHECK_INT(pthread_attr_setstack(&a, stack, size), 0);
+        CHECK_INT(pthread_create(&thread, &a, end_late, &r), 0);
+        pthread_join(thread, NULL);
+        munmap(stack, size);
+        pthread_attr_destroy(&a);
+    }
+    r = recorded_here();
+    CHECK_INT(recorded_calls(&r, "block"), 5 * CALLS);
+    recorded_free(&r);
+    CHECK_INT(tt_stop(), 0);
+    pthread_key_delete(last_key);
+}
+
+/* The program's key is older than the runtime's, or younger: its destructor is the first or
+ * the last in a round. */
+TEST(threads_call_while_they_end)
+{
+    pthread_t thread;
+    struct recorded r;
+
+    for (int i = 0; i < 2; i++) {
+        CHECK_INT(pthread_key_create(&last_key, call_last), 0);
+        CHECK_INT(tt_start("calls"), 0);
+        CHECK_INT(start_thread(&thread, end_late, NULL, 1 << 20), 0);
+        pthread_join(thread, NULL);
+        r = recorded_here();
+        CHECK(recorded_calls(&r, "block") >= CALLS);
+        CHECK(recorded_calls(&r, "block") <= 2 * CALLS);
+        recorded_free(&r);
+        CHECK_INT(tt_stop(), 0);
+        pthread_key_delete(last_key);
     }
 }

@@ -75,6 +75,9 @@ equal "other filters go with it, in any order" \
     "$("$tallytree" report tree --csv --select b --time 2s..4s "$tmp/one.rec" | grep -v '^note')"
 equal "exports have it" "$("$tallytree" export --to folded --time 2s..4s "$tmp/one.rec" | awk '{ print $NF }' | paste -sd+ | bc)" \
     "$(truth "$tmp/one" 2000000000 4000000000 | awk '{ s += $2 } END { printf "%.0f", s }')"
+"$tallytree" export --to pprof --time 2s..4s -o "$tmp/range.pb.gz" "$tmp/one.rec"
+equal "and its length, and begin" "$("$tallytree" report header --csv "$tmp/range.pb.gz" | grep -o 'lasted,[^,]*,[0-9]*\|started,[^,]*,[0-9]*' | grep -o '[0-9]*$' | paste -sd' ')" \
+    "2000000000 $(($("$tallytree" report header --csv "$tmp/one.rec" | grep -o 'started,[^,]*,[0-9]*' | grep -o '[0-9]*$') + 2000000000))"
 equal "a comparison has it, of both sides" "$("$tallytree" diff --csv --limit all --time 2s..4s "$tmp/one.rec" "$tmp/one.rec" | python3 -c '
 import csv, sys
 for r in csv.DictReader(sys.stdin):

@@ -85,6 +85,7 @@ steps()
         { print }
         !/^#/ { n[$1] = $2 }
         END { exit !(n["samples"] >= least && n["differ"] == 0 && n["misread"] == 0 &&
+                     n["again"] > 0.9 * n["read"] && n["differently"] == 0 &&
                      n["end0"] >= 0.97 * n["samples"] && n["read"] > n["unread"] &&
                      n["alone"] >= 0.9 * n["samples"] && n["other"] <= 0.005 * n["samples"]) }
     ' "$file"

@@ -267,7 +267,7 @@ TEST(what_a_view_cannot_see_is_said_in_notes)
     CHECK(has_note(&a, "filters do not apply to 7 ns of time"));
     CHECK(has_note(&a, "measuring itself may have added up to 10.00 % of time"));
     CHECK(has_note(&a, "12 threads that have ended are in 1 row"));
-    CHECK(has_note(&a, "unresolved: 0.00 % of time, in 2 native blocks"));
+    CHECK(!has_note(&a, "unresolved:")); /* none of the blocks ran */
     CHECK(has_note(&a, "lost: 3 threads found no room"));
     CHECK(has_note(&a, "blocks executed: 50.00 % of 4"));
     CHECK_INT(figure(&a, "[elsewhere below]", TT_ROW_REMAINDER, "self"), 25);
@@ -374,7 +374,7 @@ TEST(a_profile_of_nothing_has_views_of_nothing)
 
 /* ── A million contexts ───────────────────────────────────────────────────────────── */
 
-enum { MANY = TAP_CASES(1000000) };
+static int many(void) { return tap_times(TAP_CASES(1000000)); }
 
 static int make_chain(struct made *m)
 {
@@ -386,7 +386,7 @@ static int make_chain(struct made *m)
                                     &(struct tt_block_info){.name = i == 0   ? "a"
                                                                     : i == 1 ? "b"
                                                                              : "c"});
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; i < many(); i++) {
         at = tt_builder_context(m->b, at, block[i % 3]);
         tt_builder_add(m->b, TT_ROLE_SELF, at, m->metric[1], 1);
         tt_builder_add(m->b, TT_ROLE_SELF, at, m->metric[0], 1);
@@ -429,7 +429,7 @@ static struct in_thread view_in_little_room(struct made *m, const char *query)
     return x;
 }
 
-TEST(a_path_of_a_million_contexts_takes_no_room_on_the_stack)
+TEST(a_path_of_very_many_contexts_takes_no_room_on_the_stack)
 {
     static const char *const queries[] = {
         "view=flat",          "view=graph",
@@ -445,11 +445,11 @@ TEST(a_path_of_a_million_contexts_takes_no_room_on_the_stack)
         return;
     for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
         x = view_in_little_room(&m, queries[i]);
-        CHECK_INT(x.sum, MANY);
+        CHECK_INT(x.sum, many());
     }
     x = view_in_little_room(&m, "view=tree&limit=all&threshold=0");
-    CHECK_INT(x.sum, MANY);
-    CHECK_INT(x.rows, MANY + 1);
+    CHECK_INT(x.sum, many());
+    CHECK_INT(x.rows, many() + 1);
     x = view_in_little_room(&m, "view=callers");
     CHECK_INT(x.rows, 200 + 3 + 1); /* and the caller of the last one of each; the
                                        total */
@@ -487,7 +487,7 @@ static void put_counted(void *arg, void *p, size_t size)
     free(p);
 }
 
-TEST(a_million_children_are_passed_over_in_no_room)
+TEST(very_many_children_are_passed_over_in_no_room)
 {
     static const char *const queries[] = {"view=flame", "view=tree", "view=flat&limit=9"};
     struct counting counting = {.left = -1};
@@ -503,7 +503,7 @@ TEST(a_million_children_are_passed_over_in_no_room)
         snprintf(name, sizeof name, "f%d", i);
         block[i] = tt_builder_block(m.b, &(struct tt_block_info){.name = name});
     }
-    for (int i = 0; i < MANY / 4; i++) {
+    for (int i = 0; i < many() / 4; i++) {
         if (i % 1000 == 0)
             child = tt_builder_context(m.b, TT_BUILDER_ROOT, block[i / 1000]);
         tt_builder_add(m.b, TT_ROLE_SELF, tt_builder_context(m.b, child, block[i % 1000]),

@@ -167,9 +167,28 @@ static inline uint64_t block_self(const struct oracle *o, int block)
     return true_self(o, &block, 1) + beside_of(o, block, o->metric);
 }
 
+/* What is beside the tree is in its block's inclusive figure, too. */
+static inline uint64_t at_least(uint64_t inclusive, uint64_t self)
+{
+    return inclusive < self ? self : inclusive;
+}
+
 static inline uint64_t block_inclusive(const struct oracle *o, int block)
 {
-    return true_inclusive(o, &block, 1) + hidden_of(o, block);
+    return at_least(true_inclusive(o, &block, 1) + hidden_of(o, block),
+                    block_self(o, block));
+}
+
+static inline uint64_t block_self_low(const struct oracle *o, int block)
+{
+    return block_self(o, block) - true_own(o, &block, 1, 0);
+}
+
+static inline uint64_t block_inclusive_low(const struct oracle *o, int block)
+{
+    return at_least(true_inclusive(o, &block, 1) + hidden_of(o, block) -
+                        true_own(o, &block, 1, 1),
+                    block_self_low(o, block));
 }
 
 static inline uint64_t block_calls(const struct oracle *o, int block)
@@ -327,7 +346,7 @@ struct random_case {
     int metric;
 };
 
-static inline int next_case(struct random_case *r, uint64_t first, uint64_t count)
+static inline int next_case(struct random_case *r, uint64_t first, int count)
 {
     if (r->m && r->metric + 1 < r->m->metrics) {
         oracle_init(&r->o, r->m, ++r->metric);
@@ -341,7 +360,7 @@ static inline int next_case(struct random_case *r, uint64_t first, uint64_t coun
         r->seed = first;
     }
     r->m = NULL;
-    if (r->seed == first + count || tap.failed)
+    if (r->seed == first + (uint64_t)count || tap.failed)
         return 0;
     r->m = model_random(r->seed);
     r->metric = 0;

@@ -192,7 +192,7 @@ woken()
 often()
 {
     local i
-    for ((i = 0; i < ${RUNS:-3}; i++)); do
+    for ((i = 0; i < ${RUNS:-$(for_long 1 3)}; i++)); do
         woken "$@" || return
     done
 }

@@ -521,6 +521,15 @@ static int interrupt(pid_t child, unsigned steps)
     return 1;
 }
 
+/* The soak goes to each place, the gate to fewer of the late ones, and `make test` to fewer
+ * still: the slow path has many. */
+static unsigned wider(unsigned steps)
+{
+    if (tap_is_soak())
+        return UINT32_MAX;
+    return tap_is_long() || steps < 100 ? 32 : 8;
+}
+
 static void interrupt_everywhere(const struct way *how, const char *words,
                                  const char *next, int what)
 {
@@ -550,7 +559,7 @@ static void interrupt_everywhere(const struct way *how, const char *words,
     if (WIFEXITED(status) && WEXITSTATUS(status) == UNSWITCHED)
         SKIP("functions cannot be switched on here");
     /* Each round steps from the beginning: the later the place, the fewer there are. */
-    for (; more > 0; steps += stride + (tap_is_soak() ? 0 : steps / 32))
+    for (; more > 0; steps += stride + steps / wider(steps))
         more = interrupt(child, steps);
     CHECK_INT(more, 0);
     window->over = 1;

@@ -10,19 +10,29 @@
  * are tried.  A return address is accepted only if it follows a call. */
 #include "code.h"
 
-enum { RBP = 5, RSP = 4 }; /* as instructions number them */
+enum { RBX = 3, RSP, RBP, R12 = 12 }; /* as instructions number them */
 enum { STEPS = 2000, BRANCHES = 6, SEEN = 64, STORED = 8 };
 
 /* Instructions' numbers of registers, in DWARF's. */
 static const uint8_t dwarf[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
+/* The value of a register or of a word, and how it follows from the registers at the start. */
+enum { LOST, OTHER, SUM, WORD };
+struct value {
+    uint64_t number;
+    int32_t offset;
+    uint8_t
+        reg; /* SUM: the register at the start, plus the offset; WORD: what is there */
+    uint8_t kind; /* LOST: not known; OTHER: known, and neither of the two */
+};
+
 struct path {
-    uint64_t pc, reg[16];
-    uint16_t lost; /* registers with unknown values */
+    uint64_t pc;
+    struct value reg[16];
     unsigned stored;
     struct {
-        uint64_t at, value;
-        int known;
+        uint64_t at;
+        struct value value;
     } store[STORED]; /* the last ones */
 };
 
@@ -200,67 +210,75 @@ static struct instruction decode(const uint8_t *code)
 
 static int knows(const struct path *p, unsigned reg)
 {
-    return reg < 16 && !(p->lost & 1u << reg);
+    return reg < 16 && p->reg[reg].kind != LOST;
 }
 
 static void lose(struct path *p, unsigned reg)
 {
     if (reg < 16)
-        p->lost |= (uint16_t)(1u << reg);
+        p->reg[reg] = (struct value){0};
+}
+
+static struct value add(struct value v, int64_t n)
+{
+    int64_t offset = v.offset + n;
+
+    if (v.kind == LOST)
+        return v;
+    v.number += (uint64_t)n;
+    if (v.kind == SUM && offset == (int32_t)offset)
+        v.offset = (int32_t)offset;
+    else
+        v.kind = OTHER;
+    return v;
 }
 
 /* Stores the later value of the word at the address. */
-static void store(struct path *p, uint64_t at, uint64_t value, int known)
+static void store(struct path *p, uint64_t at, struct value v)
 {
     if (p->stored == STORED) {
         memmove(p->store, p->store + 1, (STORED - 1) * sizeof *p->store);
         p->stored--;
     }
     p->store[p->stored].at = at;
-    p->store[p->stored].value = value;
-    p->store[p->stored++].known = known;
+    p->store[p->stored++].value = v;
 }
 
-/* 1: the word is known. */
-static int load(struct reading *r, const struct path *p, uint64_t at, uint64_t *value)
+static struct value load(struct reading *r, const struct path *p, struct value at)
 {
-    *value = 0;
-    if (!knows(p, RSP))
-        return 0;
-    for (unsigned i = p->stored; i-- > 0;) {
-        if (p->store[i].at == at) {
-            *value = p->store[i].value;
-            return p->store[i].known;
-        }
+    struct value v = {.kind = OTHER};
+
+    if (at.kind == LOST)
+        return at;
+    for (unsigned i = p->stored; i-- > 0;)
+        if (p->store[i].at == at.number)
+            return p->store[i].value;
+    if (!tt_peek_word(r->peek, at.number, &v.number)) {
+        r->unread = 1;
+        return (struct value){0};
     }
-    if (tt_peek_word(r->peek, at, value))
-        return 1;
-    r->unread = 1;
-    return 0;
+    if (at.kind == SUM) {
+        v.kind = WORD;
+        v.reg = at.reg;
+        v.offset = at.offset;
+    }
+    return v;
 }
 
-static void push(struct path *p, uint64_t value, int known)
+static void push(struct path *p, struct value v)
 {
-    p->reg[RSP] -= 8;
-    store(p, p->reg[RSP], value, known);
-}
-
-static void set(struct path *p, unsigned reg, uint64_t value, int known)
-{
-    p->reg[reg] = value;
-    p->lost &= (uint16_t) ~(1u << reg);
-    if (!known)
-        lose(p, reg);
+    p->reg[RSP] = add(p->reg[RSP], -8);
+    if (knows(p, RSP))
+        store(p, p->reg[RSP].number, v);
 }
 
 static void pop(struct reading *r, struct path *p, unsigned reg)
 {
-    uint64_t value;
-    int known = load(r, p, p->reg[RSP], &value);
+    struct value v = load(r, p, p->reg[RSP]);
 
-    p->reg[RSP] += 8;
+    p->reg[RSP] = add(p->reg[RSP], 8);
     if (reg != RSP)
-        set(p, reg, value, known);
+        p->reg[reg] = v;
     else
         lose(p, RSP);
 }
@@ -268,16 +286,13 @@ static void pop(struct reading *r, struct path *p, unsigned reg)
 /* mov between a register and the stack, where functions save registers. */
 static void do_stack(struct reading *r, struct path *p, const struct instruction *i)
 {
-    uint64_t at = p->reg[RSP] + (uint64_t)i->offset, value;
+    struct value at = add(p->reg[RSP], i->offset);
     int ours = i->base == RSP && (i->rex & 8);
 
-    if (i->opcode == 0x89) {
-        if (ours)
-            store(p, at, p->reg[i->reg], knows(p, i->reg));
-    } else {
-        int known = ours && load(r, p, at, &value);
-        set(p, i->reg, known ? value : 0, known);
-    }
+    if (i->opcode == 0x8b)
+        p->reg[i->reg] = ours ? load(r, p, at) : (struct value){0};
+    else if (ours && at.kind != LOST)
+        store(p, at.number, p->reg[i->reg]);
 }
 
 /* add, sub, and the others with an immediate, on a register. */
@@ -288,7 +303,7 @@ static void do_immediate(struct path *p, const struct instruction *i)
     if (i->mod != 3 || what == 7) /* memory, or a comparison */
         return;
     if ((i->rex & 8) && (what == 0 || what == 5))
-        p->reg[i->rm] += (uint64_t)(what == 0 ? i->immediate : -i->immediate);
+        p->reg[i->rm] = add(p->reg[i->rm], what == 0 ? i->immediate : -i->immediate);
     else
         lose(p, i->rm);
 }
@@ -296,7 +311,10 @@ static void do_immediate(struct path *p, const struct instruction *i)
 static void do_move(struct path *p, const struct instruction *i, unsigned to,
                     unsigned from)
 {
-    set(p, to, p->reg[from], (i->rex & 8) && knows(p, from));
+    if (i->rex & 8)
+        p->reg[to] = p->reg[from];
+    else
+        lose(p, to);
 }
 
 /* Instructions that write a register in general: its value is lost. */
@@ -328,13 +346,13 @@ static void do_plain(struct reading *r, struct path *p, const struct instruction
     unsigned op = i->opcode, reg = (op & 7) | (i->rex & 1) << 3;
 
     if (op >= 0x50 && op <= 0x57)
-        push(p, p->reg[reg], knows(p, reg));
+        push(p, p->reg[reg]);
     else if (op >= 0x58 && op <= 0x5f)
         pop(r, p, reg);
     else if (op == 0x68 || op == 0x6a || (op == 0xff && (i->reg & 7) == 6) || op == 0x9c)
-        push(p, 0, 0);
+        push(p, (struct value){0});
     else if (op == 0x8f || op == 0x9d)
-        p->reg[RSP] += 8; /* to memory; the flags */
+        p->reg[RSP] = add(p->reg[RSP], 8); /* to memory; the flags */
     else if (op == 0x81 || op == 0x83)
         do_immediate(p, i);
     else if (op == 0x89 && i->mod == 3)
@@ -344,12 +362,10 @@ static void do_plain(struct reading *r, struct path *p, const struct instruction
     else if (op == 0x89 || op == 0x8b)
         do_stack(r, p, i);
     else if (op == 0x8d)
-        set(p, i->reg, (i->base < 16 ? p->reg[i->base] : 0) + (uint64_t)i->offset,
-            (i->rex & 8) && knows(p, i->base));
+        p->reg[i->reg] = (i->rex & 8) && i->base < 16 ? add(p->reg[i->base], i->offset)
+                                                      : (struct value){0};
     else if (op == 0xc9) {
         p->reg[RSP] = p->reg[RBP];
-        if (!knows(p, RBP))
-            lose(p, RSP);
         pop(r, p, RBP);
     } else {
         do_other(p, i);
@@ -359,7 +375,9 @@ static void do_plain(struct reading *r, struct path *p, const struct instruction
 /* After a call the registers that callees may change are lost. */
 static void do_call(struct path *p)
 {
-    p->lost |= 0x0fc7; /* all but rbx, rsp, rbp, r12 to r15 */
+    for (unsigned i = 0; i < 12; i++)
+        if (i < 3 || i > 5) /* all but rbx, rsp, rbp, r12 to r15 */
+            lose(p, i);
 }
 
 /* ── Paths ────────────────────────────────────────────────────────────────────────── */
@@ -445,44 +463,98 @@ static enum going go_path(struct reading *r)
     return GO_NOWHERE;
 }
 
+/* Registers that callees keep: those of tt_departure.saved. */
+static const uint8_t keeps[TT_DEPARTURE_SAVED] = {RBP,     RBX,     R12,
+                                                  R12 + 1, R12 + 2, R12 + 3};
+
+/* No frame is as large as the others. */
+static int is_near(int32_t offset)
+{
+    enum { LARGE = 1 << 24 };
+
+    return offset > -LARGE && offset < LARGE;
+}
+
+/* The place of a register's value for the caller; 0: it is not known in this way. */
+static int describe_saved(const struct value *v, unsigned reg,
+                          const struct tt_departure *how, int32_t *place)
+{
+    const int is_same = v->kind == SUM && v->reg == reg && v->offset == 0;
+
+    *place = v->kind == LOST ? TT_DEPARTURE_LOST : TT_DEPARTURE_SAME;
+    if (v->kind == LOST || is_same)
+        return 1;
+    *place = v->offset - how->offset;
+    return is_near(v->offset) && v->kind == WORD && dwarf[v->reg] == how->base;
+}
+
+/* What the path did does not depend on the values: it is the same whenever the code is left from
+ * here.  So it is described by the registers at the start. */
+static void describe(const struct path *p, struct value pc, struct tt_departure *how)
+{
+    const struct value *sp = &p->reg[RSP];
+
+    if (!is_near(sp->offset) || pc.kind != WORD || sp->kind != SUM || pc.reg != sp->reg ||
+        pc.offset != sp->offset)
+        return;
+    how->base = dwarf[sp->reg];
+    how->offset = sp->offset + 8;
+    for (unsigned i = 0; i < TT_DEPARTURE_SAVED; i++)
+        if (!describe_saved(&p->reg[keeps[i]], keeps[i], how, &how->saved[i])) {
+            how->base = TT_REGISTERS;
+            return;
+        }
+}
+
 /* Takes the return at the end of the path; 0: it is invalid. */
-static int take_return(struct reading *r, struct tt_registers *to)
+static int take_return(struct reading *r, struct tt_registers *to,
+                       struct tt_departure *how)
 {
     struct path *p = &r->now;
-    uint64_t pc;
+    const struct value pc = load(r, p, p->reg[RSP]);
 
-    if (!load(r, p, p->reg[RSP], &pc) || !tt_machine_follows_call(r->peek, pc))
+    if (pc.kind == LOST || !tt_machine_follows_call(r->peek, pc.number))
         return 0;
-    p->reg[RSP] += 8;
+    if (!r->returns && !r->unread) /* else an earlier path may be right elsewhere */
+        describe(p, pc, how);
+    p->reg[RSP] = add(p->reg[RSP], 8);
     for (unsigned i = 0; i < 16; i++)
         if (knows(p, i)) {
-            to->value[dwarf[i]] = p->reg[i];
+            to->value[dwarf[i]] = p->reg[i].number;
             to->lost &= ~((uint64_t)1 << dwarf[i]);
         }
-    to->value[TT_REGISTER_PC] = pc;
+    to->value[TT_REGISTER_PC] = pc.number;
     return 1;
 }
 
-int tt_code_leave(struct tt_registers *registers, struct tt_peek *peek, int exact)
+static void begin_reading(struct reading *r, const struct tt_registers *from,
+                          struct tt_peek *peek)
+{
+    r->peek = peek;
+    r->branches = r->steps = r->targets = 0;
+    r->returns = r->unread = 0;
+    r->now.pc = from->value[TT_REGISTER_PC];
+    r->now.stored = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        r->now.reg[i] = (struct value){
+            .number = from->value[dwarf[i]], .reg = (uint8_t)i, .kind = SUM};
+        if (from->lost >> dwarf[i] & 1)
+            lose(&r->now, i);
+    }
+}
+
+int tt_code_leave(struct tt_registers *registers, struct tt_peek *peek, int exact,
+                  struct tt_departure *how)
 {
     struct reading r;
 
-    r.peek = peek;
-    r.branches = r.steps = r.targets = 0;
-    r.returns = r.unread = 0;
-    r.now.pc = registers->value[TT_REGISTER_PC];
-    r.now.lost = 0;
-    r.now.stored = 0;
-    for (unsigned i = 0; i < 16; i++) {
-        r.now.reg[i] = registers->value[dwarf[i]];
-        if (registers->lost >> dwarf[i] & 1)
-            lose(&r.now, i);
-    }
+    how->base = TT_REGISTERS;
+    begin_reading(&r, registers, peek);
     if (!exact)
         do_call(&r.now);
     for (;;) {
         if (go_path(&r) == GO_RETURN) {
-            if (take_return(&r, registers))
+            if (take_return(&r, registers, how))
                 return 1;
             r.returns |= knows(&r.now, RSP);
         }
@@ -490,6 +562,30 @@ int tt_code_leave(struct tt_registers *registers, struct tt_peek *peek, int exac
             return r.returns || r.unread ? 0 : -1;
         r.now = r.later[--r.branches];
     }
+}
+
+int tt_code_follow(const struct tt_departure *how, struct tt_registers *r,
+                   struct tt_peek *peek)
+{
+    const uint64_t cfa = r->value[how->base] + (uint64_t)(int64_t)how->offset;
+    struct tt_registers next = *r;
+    uint64_t *pc = &next.value[TT_REGISTER_PC];
+
+    if ((r->lost >> how->base & 1) || cfa % 8 || cfa <= r->value[TT_REGISTER_SP] ||
+        !tt_peek_word(peek, cfa - 8, pc))
+        return 0;
+    next.value[TT_REGISTER_SP] = cfa;
+    for (unsigned i = 0; i < TT_DEPARTURE_SAVED; i++) {
+        const int32_t place = how->saved[i];
+        const unsigned reg = dwarf[keeps[i]];
+        if (place == TT_DEPARTURE_SAME || place == TT_DEPARTURE_LOST)
+            continue;
+        if (!tt_peek_word(peek, cfa + (uint64_t)(int64_t)place, &next.value[reg]))
+            return 0;
+        next.lost &= ~((uint64_t)1 << reg);
+    }
+    *r = next;
+    return 1;
 }
 
 /* ── A frame pointer that is lost ─────────────────────────────────────────────────── */
@@ -515,8 +611,9 @@ static int frame_size(struct tt_peek *peek, uint64_t function, uint64_t pc,
     struct path *p = &r.now;
 
     p->pc = function;
-    p->reg[RSP] = top;
-    p->lost = (uint16_t) ~(1u << RSP);
+    for (unsigned i = 0; i < 16; i++)
+        lose(p, i);
+    p->reg[RSP] = (struct value){.number = top, .kind = OTHER};
     for (int n = 0; n < FIRST && p->pc < pc; n++) {
         uint8_t code[32] = {0};
         struct instruction i;
@@ -528,8 +625,8 @@ static int frame_size(struct tt_peek *peek, uint64_t function, uint64_t pc,
         p->pc += i.size;
         do_plain(&r, p, &i);
     }
-    *size = p->reg[RBP] - p->reg[RSP];
-    return knows(p, RBP) && knows(p, RSP) && p->reg[RBP] >= p->reg[RSP];
+    *size = p->reg[RBP].number - p->reg[RSP].number;
+    return knows(p, RBP) && knows(p, RSP) && p->reg[RBP].number >= p->reg[RSP].number;
 }
 
 /* The call before a return address: what it may have called, the likeliest last. */

@@ -94,11 +94,11 @@ static int at_edge(struct tt_peek *p, uint64_t pc)
 }
 
 enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact,
-                               int *endless)
+                               struct tt_guessed *g)
 {
     uint64_t frame = r->value[X29], record[2], back = tt_machine_strip(r->value[X30]);
 
-    (void)endless; /* the code is not followed */
+    g->departure.base = TT_REGISTERS; /* the code is not followed */
     if (exact && at_edge(p, r->value[PC]) && tt_machine_follows_call(p, back)) {
         r->value[PC] = back;
         return TT_GUESS_CALLER;
@@ -116,6 +116,15 @@ enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int ex
     r->value[X30] = r->value[PC] = back;
     r->value[SP] = frame + 16;
     return TT_GUESS_CALLER;
+}
+
+const struct tt_departure tt_machine_by_frame = {.base = TT_REGISTERS};
+
+int tt_machine_leave(const struct tt_departure *how, struct tt_registers *r,
+                     struct tt_peek *p)
+{
+    (void)how, (void)r, (void)p;
+    return 0;
 }
 
 int tt_machine_follow_frame(struct tt_registers *r, struct tt_peek *p)

@@ -157,21 +157,40 @@ static int is_first(struct tt_peek *p, uint64_t at)
     return tt_peek_word(p, at + 8 * (arguments + 1), &next) && next == 0;
 }
 
+/* Does the result of the call go to another function: mov %eax, %edi; call? */
+static int exits(struct tt_peek *p, uint64_t pc)
+{
+    uint8_t b[4];
+
+    return tt_peek_bytes(p, pc, b, sizeof b) &&
+           (memcmp(b, "\x89\xc7\xe8", 3) == 0 || memcmp(b, "\x48\x89\xc7\xe8", 4) == 0);
+}
+
 /* Is this the caller of a thread's or a program's first function?  Its result goes to a
  * function that does not return, and the stack began near above. */
 static int is_bottom(const struct tt_registers *r, struct tt_peek *p)
 {
     uint64_t sp = r->value[RSP], word;
-    uint8_t b[4];
 
-    if (!tt_peek_bytes(p, r->value[RIP], b, sizeof b) ||
-        (memcmp(b, "\x89\xc7\xe8", 3) != 0 && memcmp(b, "\x48\x89\xc7\xe8", 4) != 0))
+    if (!exits(p, r->value[RIP]))
         return 0;
     for (uint64_t at = sp; at < sp + BOTTOM && tt_peek_word(p, at, &word); at += 8)
         if (is_first(p, at) || ends_thread(p, word))
             return 1;
     return 0;
 }
+
+/* May a stack end at this code? */
+static int ends_stack(struct tt_peek *p, uint64_t pc)
+{
+    return exits(p, pc) || ends_thread(p, pc) || ends_goroutine(p, pc);
+}
+
+const struct tt_departure tt_machine_by_frame = {
+    .base = TT_REGISTER_FP,
+    .offset = 16,
+    .saved = {-16, TT_DEPARTURE_SAME, TT_DEPARTURE_SAME, TT_DEPARTURE_SAME,
+              TT_DEPARTURE_SAME, TT_DEPARTURE_SAME}};
 
 int tt_machine_follow_frame(struct tt_registers *r, struct tt_peek *p)
 {
@@ -185,24 +204,48 @@ int tt_machine_follow_frame(struct tt_registers *r, struct tt_peek *p)
     return 1;
 }
 
+/* Whatever registers are known? */
+static int is_endless(struct tt_registers r, struct tt_peek *p, int exact)
+{
+    struct tt_departure how;
+
+    if (!r.lost)
+        return 1;
+    r.lost = 0;
+    return tt_code_leave(&r, p, exact, &how) < 0;
+}
+
 enum tt_guess tt_machine_guess(struct tt_registers *r, struct tt_peek *p, int exact,
-                               int *endless)
+                               struct tt_guessed *g)
 {
     const uint64_t frame = r->value[RBP];
-    int found = 0;
+    int found = 0, ends;
 
-    if (!exact && ((frame == 0 && (ends_thread(p, r->value[RIP]) ||
-                                   ends_goroutine(p, r->value[RIP]))) ||
-                   is_first(p, r->value[RSP])))
+    g->departure.base = TT_REGISTERS;
+    if (!exact && frame == 0 &&
+        (ends_thread(p, r->value[RIP]) || ends_goroutine(p, r->value[RIP])))
         return TT_GUESS_ROOT;
-    if (!*endless)
-        found = tt_code_leave(r, p, exact);
+    if (!g->endless)
+        found = tt_code_leave(r, p, exact, &g->departure);
     if (found > 0)
         return TT_GUESS_CALLER;
-    *endless |= found < 0;
-    if (!exact && is_bottom(r, p))
+    g->endless |= found < 0 && is_endless(*r, p, exact);
+    /* Words of other frames may look like a program's arguments: so only code that does not
+     * return is first. */
+    if (!exact && (is_first(p, r->value[RSP]) || is_bottom(r, p)))
         return TT_GUESS_ROOT;
-    return tt_machine_follow_frame(r, p) ? TT_GUESS_CALLER : TT_GUESS_FAILED;
+    ends = ends_stack(p, r->value[RIP]);
+    if (!tt_machine_follow_frame(r, p))
+        return TT_GUESS_FAILED;
+    if (g->endless && !ends)
+        g->departure = tt_machine_by_frame;
+    return TT_GUESS_CALLER;
+}
+
+int tt_machine_leave(const struct tt_departure *how, struct tt_registers *r,
+                     struct tt_peek *p)
+{
+    return tt_code_follow(how, r, p);
 }
 
 int tt_machine_find_frame(struct tt_registers *r, struct tt_peek *p, uint64_t function,

@@ -54,6 +54,22 @@ int tt_machine_is_trampoline(struct tt_peek *, uint64_t pc);
 /* From its frame to the interrupted one.  0 if memory is not readable. */
 int tt_machine_leave_signal(struct tt_registers *, struct tt_peek *);
 
+/* How code leaves its frame: the CFA is `base` + `offset`, and the return address is just below
+ * it. */
+enum { TT_DEPARTURE_SAVED = 6, TT_DEPARTURE_FP = 0 };
+enum { TT_DEPARTURE_SAME = INT32_MIN, TT_DEPARTURE_LOST }; /* instead of a place */
+struct tt_departure {
+    uint8_t base; /* TT_REGISTERS: it is not known */
+    int32_t offset;
+    int32_t saved[TT_DEPARTURE_SAVED]; /* the places of registers from the CFA */
+};
+
+/* What was found of the code at a pc, besides the caller. */
+struct tt_guessed {
+    int endless; /* the code comes to no return; if the caller sets this, it is not followed */
+    struct tt_departure departure;
+};
+
 /* Steps to the caller by the code alone, which may keep a frame pointer.  `exact`: pc is
  * the thread's current instruction, and not a return address. */
 enum tt_guess {
@@ -61,12 +77,17 @@ enum tt_guess {
     TT_GUESS_ROOT,   /* there is no caller */
     TT_GUESS_FAILED, /* the registers are untouched */
 };
-/* *endless: the code at this pc is known to come to no return, and need not be followed; set
- * when that is found. */
 enum tt_guess tt_machine_guess(struct tt_registers *, struct tt_peek *, int exact,
-                               int *endless);
+                               struct tt_guessed *);
 
-/* The same by the frame pointer alone, without a look at the code; 0: that is no step, and the
+/* The same step as before from the same code.  0: a word is not readable, or this is no step up
+ * the stack; the registers are untouched.  The caller checks the return address. */
+int tt_machine_leave(const struct tt_departure *, struct tt_registers *,
+                     struct tt_peek *);
+
+extern const struct tt_departure tt_machine_by_frame;
+
+/* A step by the frame pointer alone, without a look at the code; 0: that is no step, and the
  * registers are untouched, or tt_machine_guess is as fast. */
 int tt_machine_follow_frame(struct tt_registers *, struct tt_peek *);
 

@@ -26,7 +26,7 @@
 #include "snapshot.h"
 #include "tallytree.h"
 
-enum { SHARDS = 32, AGAIN = 64 };
+enum { SHARDS = 32, AGAIN = 64, USR_FOLDERS = 6 };
 
 static struct {
     _Alignas(64) _Atomic uint32_t holders;
@@ -39,6 +39,7 @@ static struct {
     struct tt_snapshot *retired;
     uint64_t loads, unloads; /* the loader's counters, as of the current one */
     uint32_t again_taken;    /* count_again() of those that it has */
+    enum { UNKNOWN, LINKED, APART } usr[USR_FOLDERS]; /* are /lib and the like in /usr? */
 } own;
 
 /* Code of loaded modules that the program has mapped at other addresses, too.
@@ -175,6 +176,35 @@ static const char *absolute(const struct dl_phdr_info *o, char *room, size_t siz
     return access(room, F_OK) == 0 ? room : o->dlpi_name;
 }
 
+/* Where /lib is a link to /usr/lib, the loader finds the same files by either, depending
+ * on the program.  The kernel, and so those that record from outside, say /usr/lib. */
+static const char *below_usr(const char *path, char *room, size_t size)
+{
+    static const char *const folders[USR_FOLDERS] = {"/lib",    "/lib64", "/lib32",
+                                                     "/libx32", "/bin",   "/sbin"};
+    const size_t length = strlen(path);
+
+    for (int i = 0; i < USR_FOLDERS; i++) {
+        const size_t n = strlen(folders[i]);
+        if (strncmp(path, folders[i], n) != 0 || path[n] != '/')
+            continue;
+        if (!own.usr[i]) {
+            char target[16] = "";
+            (void)!readlink(folders[i], target, sizeof target - 1);
+            own.usr[i] = strncmp(target + (*target == '/'), "usr/", 4) == 0 &&
+                                 strcmp(strrchr(target, '/'), folders[i]) == 0
+                             ? LINKED
+                             : APART;
+        }
+        if (own.usr[i] == APART || length + sizeof "/usr" > size)
+            return path;
+        memcpy(room, "/usr", 4);
+        memcpy(room + 4, path, length + 1);
+        return room;
+    }
+    return path;
+}
+
 static const char *path_of(const struct dl_phdr_info *o, int first, char *room,
                            size_t size)
 {
@@ -188,7 +218,7 @@ static const char *path_of(const struct dl_phdr_info *o, int first, char *room,
         return "[vdso]";
     if (o->dlpi_name && o->dlpi_name[0] != '/' && strchr(o->dlpi_name, '/'))
         return absolute(o, room, size);
-    return o->dlpi_name ? o->dlpi_name : "";
+    return o->dlpi_name ? below_usr(o->dlpi_name, room, size) : "";
 }
 
 /* What the program is linked with, this code, the C library and the loader are never unloaded.

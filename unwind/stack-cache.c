@@ -68,10 +68,12 @@ struct whole {                    /* a stack */
 /* How to leave a frame: CFA = base + offset, and where registers were saved. */
 struct way {
     uint64_t pc, mixed;
+    uint64_t guesses; /* UNKNOWN: how many there were */
     int32_t offset, ra, fp;
     uint8_t base, kind;
 };
-enum { ODD, SIMPLE, ROOT };
+/* GUESSED, UNKNOWN: of code without rules. */
+enum { ODD, UNKNOWN, SIMPLE, GUESSED, ROOT };
 
 struct tt_stack_cache {
     uint64_t generation; /* of the modules that it holds for */
@@ -134,8 +136,32 @@ static int32_t find_saved(const struct tt_rule *rule, unsigned column)
            TT_HOW_BITS;
 }
 
+static int is_base(unsigned reg)
+{
+    return reg == TT_REGISTER_SP || reg == TT_REGISTER_FP;
+}
+
+static void find_guessed(struct way *w, const struct tt_recalled *on,
+                         const struct tt_mapping *m)
+{
+    const struct tt_departure *l = tt_unwind_departure(on->guessed, on->generation, m,
+                                                       w->pc);
+
+    w->kind = UNKNOWN;
+    w->guesses = on->guessed->guesses;
+    if (!l || !is_base(l->base) || l->saved[TT_DEPARTURE_FP] == TT_DEPARTURE_LOST)
+        return;
+    w->kind = GUESSED;
+    w->base = l->base;
+    w->offset = l->offset;
+    w->ra = -8;
+    w->fp = l->saved[TT_DEPARTURE_FP] == TT_DEPARTURE_SAME ? NOT_SAVED
+                                                           : l->saved[TT_DEPARTURE_FP];
+}
+
 /* Finds the way from a return address by its rule, if that is simple. */
-static void find_way(struct way *w, const struct tt_modules *modules, uint64_t pc)
+static void find_way(struct way *w, const struct tt_recalled *on,
+                     const struct tt_modules *modules, uint64_t pc)
 {
     const struct tt_mapping *m = modules ? tt_modules_find(modules, pc - 1) : NULL;
     const struct tt_function *f = NULL;
@@ -144,6 +170,8 @@ static void find_way(struct way *w, const struct tt_modules *modules, uint64_t p
     *w = (struct way){.pc = pc, .mixed = mix(pc)};
     if (m && m->rules)
         rule = tt_rules_find(m->rules, pc - 1 - m->bias - m->rules->base, &f);
+    if (!rule)
+        find_guessed(w, on, m);
     /* An address that is the end of a function may be the beginning of the next, entered
      * by a return: coroutines start so. */
     if (!rule || f->end == pc - m->bias - m->rules->base)
@@ -157,20 +185,20 @@ static void find_way(struct way *w, const struct tt_modules *modules, uint64_t p
     w->ra = find_saved(rule, rule->ra);
     w->fp = find_saved(rule, TT_REGISTER_FP);
     if ((rule->flags & TT_RULE_PLAIN) && !(rule->flags & TT_RULE_SIGNAL) &&
-        !(rule->set >> TT_REGISTER_SP & 1) && w->ra != NOT_SAVED &&
-        (w->base == TT_REGISTER_SP || w->base == TT_REGISTER_FP))
+        !(rule->set >> TT_REGISTER_SP & 1) && w->ra != NOT_SAVED && is_base(w->base))
         w->kind = SIMPLE;
 }
 
-static inline const struct way *way_of(struct tt_stack_cache *r, struct tt_hold *hold,
+static inline const struct way *way_of(struct tt_stack_cache *r,
+                                       const struct tt_recalled *on, struct tt_hold *hold,
                                        uint64_t pc)
 {
     struct way *w = &r->way[pc * 0x9e3779b97f4a7c15u >> (64 - WAYS_BITS)];
 
-    if (w->pc != pc) {
+    if (w->pc != pc || (w->kind == UNKNOWN && w->guesses != on->guessed->guesses)) {
         if (!hold->modules)
             tt_modules_hold(hold);
-        find_way(w, hold->modules, pc);
+        find_way(w, on, hold->modules, pc);
     }
     return w;
 }
@@ -206,13 +234,23 @@ static int find_cfa(struct making *m, const struct way *w, uint64_t *cfa)
     return *cfa > m->sp && *cfa <= m->on->high;
 }
 
+/* As the unwinder checks it. */
+static int is_after_call(uint64_t pc)
+{
+    struct tt_peek peek;
+
+    tt_peek_own(&peek, NULL, NULL);
+    return tt_machine_follows_call(&peek, pc);
+}
+
 /* Steps from one frame to its caller: 1; 0: not possible in this way. */
 static int step(struct making *m, const struct way *w)
 {
     uint64_t cfa, at;
 
-    if (w->kind != SIMPLE || !find_cfa(m, w, &cfa) ||
-        !check_word(m, cfa + (uint64_t)(int64_t)w->ra, &m->pc))
+    if ((w->kind != SIMPLE && w->kind != GUESSED) || !find_cfa(m, w, &cfa) ||
+        !check_word(m, cfa + (uint64_t)(int64_t)w->ra, &m->pc) ||
+        (w->kind == GUESSED && !is_after_call(m->pc)))
         return 0;
     if (w->fp != NOT_SAVED) {
         at = cfa + (uint64_t)(int64_t)w->fp;
@@ -253,7 +291,7 @@ static int make(struct tt_stack_cache *r, struct segment *s, const struct tt_cal
     s->power = 1;
     s->frames = s->checks = 0;
     do {
-        const struct way *w = way_of(r, hold, m.pc);
+        const struct way *w = way_of(r, on, hold, m.pc);
         tt_stack_cache_frame(&s->key, &s->power, m.pc);
         s->last = m.sp;
         s->frames++;
@@ -361,15 +399,18 @@ static inline int leave_innermost(const struct way *w, struct tt_caller *c, uint
 static int recall(struct tt_stack_cache *r, struct tt_caller c, struct tt_recalled *on,
                   struct tt_hold *hold, unsigned *segments)
 {
-    const struct way *w = way_of(r, hold, c.pc);
-    uint64_t key = w->mixed, power = FACTOR;
-    uint32_t frames = 1;
+    const struct way *w = way_of(r, on, hold, c.pc);
+    uint64_t key = 0, power = 1;
+    uint32_t frames = 0;
     unsigned n = 0;
 
-    if (c.sp >= on->end)
-        key = 0;
-    else if (!leave_innermost(w, &c, on->high))
-        return 0;
+    if (c.sp < on->end && w->kind != GUESSED) {
+        if (!leave_innermost(w, &c, on->high))
+            return 0;
+        key = w->mixed;
+        power = FACTOR;
+        frames = 1;
+    }
     while (c.pc && c.sp < on->end && frames < on->most) {
         struct segment *s = n < LAST ? r->last[n] : NULL;
         if (!s || !is_from(s, &c, on->end))
@@ -436,22 +477,33 @@ static int add_segment(struct whole *w, const struct segment *s, uint64_t *fp)
     return 1;
 }
 
-/* Adds the innermost frame, as leave_innermost() leaves it, and the segments above it, if
- * they are unchanged: an entry may have been reused. */
+/* Adds the innermost frame, and leaves it.  Returns where the frame pointer was saved, or 0. */
+static uint64_t add_innermost(struct whole *w, const struct way *way, struct tt_caller *c,
+                              const struct tt_recalled *on)
+{
+    const uint64_t cfa = (way->base == TT_REGISTER_SP ? c->sp : c->fp) +
+                         (uint64_t)(int64_t)way->offset;
+
+    w->reads_fp = way->base != TT_REGISTER_SP;
+    (void)add_check(w, cfa + (uint64_t)(int64_t)way->ra);
+    (void)leave_innermost(way, c, on->high);
+    return way->fp != NOT_SAVED ? cfa + (uint64_t)(int64_t)way->fp : 0;
+}
+
+/* Adds the innermost frame, if recall() left it separately, and the segments above it, if they
+ * are unchanged: an entry may have been reused. */
 static int add_all(struct tt_stack_cache *r, struct whole *w, const struct way *way,
                    const struct tt_recalled *on, unsigned segments)
 {
     struct tt_caller c = {w->pc, w->sp, w->fp};
-    uint64_t fp = 0, cfa;
+    uint64_t fp = 0;
 
     if (c.sp >= on->end || way->kind == ROOT)
         return !segments;
-    cfa = (way->base == TT_REGISTER_SP ? c.sp : c.fp) + (uint64_t)(int64_t)way->offset;
-    w->reads_fp = way->base != TT_REGISTER_SP;
-    (void)add_check(w, cfa + (uint64_t)(int64_t)way->ra);
-    if (way->fp != NOT_SAVED)
-        fp = cfa + (uint64_t)(int64_t)way->fp;
-    (void)leave_innermost(way, &c, on->high);
+    if (way->kind == SIMPLE)
+        fp = add_innermost(w, way, &c, on);
+    else if (way->kind != GUESSED) /* no longer: its place has been used for another */
+        return 0;
     for (unsigned i = 0; i < segments && i < LAST; i++) {
         const struct segment *s = r->last[i];
         if (s->pc != c.pc || s->sp != c.sp || !add_segment(w, s, &fp))
@@ -483,7 +535,7 @@ static void keep_whole(struct tt_stack_cache *r, struct whole *w,
     w->checks = 0;
     if (!is_again)
         w->checks = SEEN_ONCE;
-    else if (add_all(r, w, way_of(r, hold, c->pc), on, segments))
+    else if (add_all(r, w, way_of(r, on, hold, c->pc), on, segments))
         w->checks = (uint16_t)fill_up(w->at, w->value, w->checks);
     else
         w->checks = TOO_LONG;

@@ -12,7 +12,7 @@
 #ifndef TT_STACK_CACHE_H
 #define TT_STACK_CACHE_H
 
-#include "modules.h"
+#include "unwind.h"
 
 /* The caller's registers once a function returns. */
 struct tt_caller {
@@ -42,9 +42,11 @@ struct tt_recalled {
     uint64_t end;        /* only frames whose stack pointer is below count */
     uint32_t most;       /* of frames */
     uint64_t generation; /* of the modules now */
-    uint64_t of;         /* the number's owner */
-    uint64_t key;        /* the result */
-    uint32_t *number;    /* kept with exactly this stack: 0 until the caller sets it, and
+    const struct tt_unwind_cache
+        *guessed;     /* of the unwinder for the stacks not found here */
+    uint64_t of;      /* the number's owner */
+    uint64_t key;     /* the result */
+    uint32_t *number; /* kept with exactly this stack: 0 until the caller sets it, and
                        * again after it was forgotten */
 };
 

@@ -167,37 +167,92 @@ static int is_framed(struct tt_registers before, const struct walk *w)
            memcmp(&before, w->r, sizeof before) == 0;
 }
 
-/* To follow the code takes a hundred times as long as to follow the frame pointer.  If both have
- * led to the same registers, or if the code comes to no return, this return address needs the
- * frame pointer alone. */
+static int leave_again(struct walk *w, const struct tt_departure *how)
+{
+    const struct tt_registers before = *w->r;
+    const uint64_t *pc = &w->r->value[TT_REGISTER_PC];
+
+    if (how->base == TT_REGISTERS || !tt_machine_leave(how, w->r, w->peek))
+        return 0;
+    /* An address that was left in this way was checked then. */
+    if (w->cache->guessed[slot_of(*pc)].pc == *pc ||
+        tt_machine_follows_call(w->peek, *pc))
+        return 1;
+    *w->r = before;
+    return 0;
+}
+
+/* The bytes around a return address; of a module, they never change. */
+static int read_code(const struct walk *w, uint64_t pc, uint64_t code[2])
+{
+    enum { SIZE = 2 * sizeof *code };
+
+    memset(code, 0, SIZE);
+    return w->mapping || tt_peek_bytes(w->peek, pc - sizeof *code, code, SIZE);
+}
+
+static void keep_guess(struct walk *w, struct tt_guessed_place *g,
+                       const struct tt_guessed_place *next)
+{
+    const int is_departure = next->found.departure.base != TT_REGISTERS;
+
+    if (!is_departure && !next->found.endless)
+        return;
+    w->cache->guesses += is_departure && next->is_certain &&
+                         (g->pc != next->pc || !g->is_certain ||
+                          g->found.departure.base == TT_REGISTERS);
+    w->cache->has_guessed = 1;
+    *g = *next;
+}
+
+/* To follow the code takes a hundred times as long as to do again what it was found to do.  What
+ * is found for a return address is kept: how its code leaves the frame, or that it comes to no
+ * return.  Code in no module may change: there only the frame pointer is used again. */
 static enum tt_guess guess(struct walk *w)
 {
-    const uint64_t pc = w->r->value[TT_REGISTER_PC];
-    const unsigned i = slot_of(pc);
     const struct tt_registers before = *w->r;
+    struct tt_guessed_place next = {.pc = before.value[TT_REGISTER_PC],
+                                    .lost = before.lost,
+                                    .is_certain = w->mapping != NULL};
+    struct tt_guessed_place *g = w->cache ? &w->cache->guessed[slot_of(next.pc)] : NULL;
     enum tt_guess result;
-    uint64_t code[2];
-    int endless = 0, known;
+    int known;
 
     if (!w->exact && !w->mapping && tt_unwind_by_frames &&
         tt_machine_follow_frame(w->r, w->peek))
         return TT_GUESS_CALLER;
-    if (!w->cache || w->exact ||
-        !tt_peek_bytes(w->peek, pc - sizeof *code, code, sizeof code))
-        return tt_machine_guess(w->r, w->peek, w->exact, &endless);
-    known = w->cache->guessed[i].pc == pc && w->cache->guessed[i].lost == before.lost &&
-            memcmp(w->cache->guessed[i].code, code, sizeof code) == 0;
-    endless = known && w->cache->guessed[i].endless;
-    if (known && !endless && tt_machine_follow_frame(w->r, w->peek))
+    if (!g || w->exact || !read_code(w, next.pc, next.code))
+        return tt_machine_guess(w->r, w->peek, w->exact, &next.found);
+    known = g->pc == next.pc && memcmp(g->code, next.code, sizeof g->code) == 0 &&
+            (g->is_certain || g->lost == next.lost);
+    if (known && leave_again(w, &g->found.departure))
         return TT_GUESS_CALLER;
-    result = tt_machine_guess(w->r, w->peek, 0, &endless);
-    if (endless || (result == TT_GUESS_CALLER && is_framed(before, w))) {
-        w->cache->guessed[i].pc = pc;
-        memcpy(w->cache->guessed[i].code, code, sizeof code);
-        w->cache->guessed[i].lost = before.lost;
-        w->cache->guessed[i].endless = endless;
+    next.found.endless = known && g->found.endless;
+    result = tt_machine_guess(w->r, w->peek, 0, &next.found);
+    if (!w->mapping)
+        next.found.departure.base = TT_REGISTERS;
+    if (result == TT_GUESS_CALLER && !next.found.endless &&
+        next.found.departure.base == TT_REGISTERS && is_framed(before, w)) {
+        next.found.departure = tt_machine_by_frame;
+        next.is_certain = 0;
     }
+    keep_guess(w, g, &next);
     return result;
+}
+
+const struct tt_departure *tt_unwind_departure(const struct tt_unwind_cache *cache,
+                                               uint64_t generation,
+                                               const struct tt_mapping *mapping,
+                                               uint64_t pc)
+{
+    const struct tt_guessed_place *g = &cache->guessed[slot_of(pc)];
+
+    if (!mapping)
+        return tt_unwind_by_frames ? &tt_machine_by_frame : NULL;
+    return cache->generation == generation && !cache->busy && g->pc == pc &&
+                   g->is_certain && g->found.departure.base != TT_REGISTERS
+               ? &g->found.departure
+               : NULL;
 }
 
 static enum step step_by_guess(struct walk *w, uint32_t *flags)
@@ -367,8 +422,11 @@ static void open_cache(struct walk *w, const struct tt_modules *modules,
         return;
     cache->busy = 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (cache->generation && cache->generation != modules->generation)
+    if (cache->generation && cache->generation != modules->generation) {
         memset(cache->place, 0, sizeof cache->place);
+        if (cache->has_guessed)
+            memset(cache->guessed, 0, sizeof cache->guessed);
+    }
     cache->generation = modules->generation;
     w->cache = cache;
 }
@@ -405,8 +463,10 @@ static enum tt_unwind_end end_of(const struct walk *w, enum step step)
 void tt_native_unwind(struct tt_unwound *out, const struct tt_modules *modules,
                       struct tt_registers *registers, struct tt_peek *peek)
 {
-    struct walk w = {
-        .r = registers, .peek = peek, .exact = 1, .generated = out->generated};
+    struct walk w = {.r = registers,
+                     .peek = peek,
+                     .exact = !out->in_call,
+                     .generated = out->generated};
     enum step result = STEP_ON;
 
     out->count = 0;

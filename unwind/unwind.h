@@ -49,9 +49,9 @@ struct tt_native {
 /* In this process code in no module keeps a frame pointer wherever it calls, as that of V8 does. */
 extern int tt_unwind_by_frames;
 
-/* Cached rules of return addresses (a fifth of the time if stacks recur), and which of those without
- * rules are left by the frame pointer (most of it if code is compiled meanwhile).  All zero at
- * first; of one thread.  A handler that interrupts its use does not use it. */
+/* Cached rules of return addresses (a fifth of the time if stacks recur), and how those without
+ * rules are left (most of it then).  All zero at first; of one thread.  A handler that interrupts
+ * its use does not use it. */
 struct tt_unwind_cache {
     uint64_t generation; /* of the snapshot it holds for */
     volatile int busy;
@@ -60,11 +60,14 @@ struct tt_unwind_cache {
         const struct tt_mapping *mapping;
         const struct tt_rule *rule;
     } place[512];
-    struct {
-        uint64_t pc, code[2]; /* around it: another piece of code may come there */
-        uint64_t lost;        /* the registers */
-        int endless;          /* the code comes to no return; 0: use the frame pointer */
+    struct tt_guessed_place {
+        uint64_t pc, code[2]; /* around it: in no module, other code may come there */
+        uint64_t lost;        /* the registers that were lost then */
+        int is_certain;       /* it does not depend on them */
+        struct tt_guessed found;
     } guessed[512];
+    uint64_t guesses; /* how many departures were ever found */
+    int has_guessed;  /* an entry was ever made */
 };
 
 /* Code in no module, that a compiler has made while the program runs, and whose frames only
@@ -79,6 +82,7 @@ struct tt_generated {
 struct tt_unwound {
     struct tt_native *frame; /* the caller's, with room for `room` */
     uint32_t room, count;
+    int in_call; /* the first pc is a return address, too */
     enum tt_unwind_end end;
     struct tt_unwind_cache *cache;        /* the caller's, or NULL */
     const struct tt_generated *generated; /* borrowed; NULL: none */
@@ -88,6 +92,12 @@ struct tt_unwound {
  * lead on then.  Async-signal-safe, errno may change; needs 1 KB of stack. */
 void tt_native_unwind(struct tt_unwound *, const struct tt_modules *,
                       struct tt_registers *, struct tt_peek *);
+
+/* How code without rules leaves the frame of a return address; NULL: not known.  `mapping`: of
+ * the module that the code is in, or NULL; of this generation of modules. */
+const struct tt_departure *tt_unwind_departure(const struct tt_unwind_cache *,
+                                               uint64_t generation,
+                                               const struct tt_mapping *, uint64_t pc);
 
 /* The link-time address of the call or instruction: the identity of a block. */
 uint64_t tt_native_place(const struct tt_native *);

@@ -45,7 +45,7 @@ function timesOf({ header, numbers }: Known): string {
   const threads = numbers.get("strands") ?? 0;
   const processes = factOf(header, "recordings");
   const parts: string[] = [];
-  if (lasted) parts.push(`ran ${amount(lasted, "ns")}${processes > 1 ? ` in ${many(processes, "process", "processes")}, added up` : ""}`);
+  if (lasted) parts.push(`ran ${amount(lasted, "ns")}${processes > 1 ? ` in ${many(processes, "process", "processes")}` : ""}`);
   if (cpu && lasted > cpu) parts.push(`of which ${amount(cpu, "ns")} on the CPU (${share(cpu / lasted)})`);
   else if (cpu) parts.push(lasted ? `with ${amount(cpu, "ns")} of CPU time (${(cpu / lasted).toFixed(2)} CPUs)` : `took ${amount(cpu, "ns")} on the CPU`);
   if (threads > 1) parts.push(`in ${many(threads, "thread")}`);
