@@ -42,6 +42,17 @@ static int choose_blocks(struct tt_addressed *a, struct tt_query *q)
     return 0;
 }
 
+/* A filter may have charged what was at an address to a function that is not there. */
+static int is_there(const struct tt_profile *p, uint32_t place, uint32_t block)
+{
+    const struct tt_place_row *r = &p->place[place];
+
+    for (uint32_t i = 0; i < r->frames; i++)
+        if (p->place_frame[r->first + i].block == block)
+            return 1;
+    return 0;
+}
+
 static void add_amounts(struct tt_addressed *a)
 {
     const struct tt_profile *p = a->l->p;
@@ -49,10 +60,13 @@ static void add_amounts(struct tt_addressed *a)
     for (size_t i = 0; i < p->trail_entries; i++) {
         const struct tt_entry *e = &p->trail_entry[i];
         const uint32_t place = p->trail[e->row].place;
+        uint32_t block;
         if (e->metric != a->l->choice.main || place == TT_NONE)
             continue;
-        a->all[place] += e->amount;
-        if (a->wanted[tt_trail_block(p, (uint32_t)e->row)])
+        block = tt_trail_block(p, (uint32_t)e->row);
+        if (a->wanted[block] || is_there(p, place, block))
+            a->all[place] += e->amount;
+        if (a->wanted[block])
             a->mine[place] += e->amount;
     }
 }

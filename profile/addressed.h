@@ -33,8 +33,7 @@ static inline uint32_t tt_trail_block(const struct tt_profile *p, uint32_t trail
     const struct tt_trail_row *t = &p->trail[trail];
     const uint32_t block = tt_block_of(p, t->context);
 
-    return t->place != TT_NONE &&
-                   (!t->context || p->block[block].kind == TT_KIND_STATEMENT)
+    return t->place != TT_NONE && p->block[block].kind == TT_KIND_STATEMENT
                ? tt_innermost(p, t->place)->block
                : block;
 }

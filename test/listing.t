@@ -305,6 +305,15 @@ def instructions_add_up():
             assert got == self_of("hot.tt", function, "-m", metric), (function, metric, got)
 
 
+def filters_change_what_is_there():
+    for words in ["--fold", "twice"], ["--prune", "twice"], ["--centre", "work"], ["--fold", "main"]:
+        for function in "main", "work", "twice":
+            want = self_of("hot.tt", function, *words) + (self_of("hot.tt", "mix", *words) if function == "work" else 0)
+            for view in ("assembly", "source") if function != "work" else ("assembly",):
+                got = [number(r["self"]) for r in report(view, "hot.tt", "--block", function, *words) if r["role"] == "total"]
+                assert got == [want], (words, function, view, got, want)
+
+
 def lines_add_up():
     for function in "work", "twice", "mix":
         rows = report("source", "hot.tt", "--block", function)
@@ -645,6 +654,7 @@ if not without and x86:
     build("chains", "chains.c", "chains.s")
     test("chains of instructions that wait for each other have their shares", shares_of_chains)
 test("instructions add up to the self of their function", instructions_add_up)
+test("under filters too, which charge it to other functions", filters_change_what_is_there)
 test("lines add up to it too, and have the text of the file", lines_add_up)
 test("inclusive of a line with two calls is that of what it calls", inclusive_of_a_line)
 test("what is inlined stands below its line", inlined_below_its_line)
