@@ -511,13 +511,23 @@ static uint32_t metric_named(const struct tt_profile *p, const char *name)
     return TT_NONE;
 }
 
+/* Of several times, as files of other tools have them, that of the recording comes first. */
+static uint32_t clock_metric(const struct tt_profile *p)
+{
+    const uint32_t time = metric_named(p, "time");
+
+    return time != TT_NONE && p->metric[time].flags & TT_METRIC_TIME
+               ? time
+               : metric_with_flag(p, TT_METRIC_TIME);
+}
+
 /* The default metric among those with figures; if there are none, among those that the
  * profile had before filters. */
 static uint32_t first_metric(const struct tt_profile *p)
 {
-    const uint32_t wanted[] = {
-        metric_with_flag(p, TT_METRIC_TIME), metric_named(p, "samples"),
-        metric_with_flag(p, TT_METRIC_SPACE), metric_named(p, "calls")};
+    const uint32_t wanted[] = {clock_metric(p), metric_named(p, "samples"),
+                               metric_with_flag(p, TT_METRIC_SPACE),
+                               metric_named(p, "calls")};
     enum { WANTED = sizeof wanted / sizeof *wanted };
     uint32_t otherwise = p->metrics ? 0 : TT_NONE;
 

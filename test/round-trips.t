@@ -50,4 +50,9 @@ done
 python3 "$dir/make.py" "$dir" 3
 try "figures that are written as callgrind and read again are the same" written callgrind 1
 try "so are those of pgcl" written pgcl 1
+printf 'events: time_(ns) cpu_(ns)\n\nfl=a.c\nfn=f\n1 7 3\n' >"$dir/clocks"
+for format in callgrind otlp pprof speedscope; do
+    "$tallytree" export --to $format --force -o "$dir/again" "$dir/clocks"
+    equal "beside another time, that of the recording is shown first: $format" "$("$tallytree" report flat --csv "$dir/again" | grep ^total | cut -d, -f5)" 7
+done
 finish
