@@ -42,16 +42,11 @@ struct transfer {
 
 enum { NS = 1000000000 };
 
-static int is_in_ns(const struct tt_header *h)
-{
-    return h->clock != TT_CLOCK_CALLER || h->ticks_per_second > 1;
-}
-
 static uint64_t scale(const struct tt_header *h, uint64_t ticks)
 {
     uint64_t rate = h->ticks_per_second;
 
-    if (!is_in_ns(h) || rate == NS || !rate)
+    if (!tt_is_in_ns(h) || rate == NS || !rate)
         return ticks;
     return (uint64_t)(((unsigned __int128)ticks * NS + rate / 2) / rate);
 }
@@ -61,7 +56,7 @@ static struct tt_sum128 scale_square(const struct tt_header *h, const struct tt_
     long double x = (long double)s->high * 18446744073709551616.0L + (long double)s->low;
     unsigned __int128 n;
 
-    if (!is_in_ns(h) || h->ticks_per_second == NS || !h->ticks_per_second)
+    if (!tt_is_in_ns(h) || h->ticks_per_second == NS || !h->ticks_per_second)
         return (struct tt_sum128){s->low, s->high};
     x *= (long double)NS / (long double)h->ticks_per_second;
     x *= (long double)NS / (long double)h->ticks_per_second;
@@ -115,8 +110,9 @@ static void add_metrics(struct transfer *t)
                      (!t->sparse && is_sampled(t->p) ? TT_METRIC_SAMPLED : 0);
 
     t->calls = tt_builder_metric(t->b, "calls", "", TT_METRIC_CALLS);
-    t->time = is_in_ns(h) || t->trace ? tt_builder_metric(t->b, "time", "ns", flags)
-                                      : tt_builder_metric(t->b, "ticks", "ticks", flags);
+    t->time = tt_is_in_ns(h) || t->trace
+                  ? tt_builder_metric(t->b, "time", "ns", flags)
+                  : tt_builder_metric(t->b, "ticks", "ticks", flags);
     t->samples = TT_NONE;
     for (uint32_t i = 0; i < t->p->contexts; i++)
         if (t->p->context[i].samples || t->p->context[i].elsewhere.samples) {
@@ -542,8 +538,8 @@ static void add_policies(struct transfer *t)
 static void add_measures(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
-    double rate = is_in_ns(h) && h->ticks_per_second ? (double)h->ticks_per_second / NS
-                                                     : 1;
+    double rate = tt_is_in_ns(h) && h->ticks_per_second ? (double)h->ticks_per_second / NS
+                                                        : 1;
     char text[80];
 
     add_policies(t);
@@ -619,7 +615,7 @@ static void add_rate(struct transfer *t)
         add_text(t, "rate", text);
         return;
     }
-    if (!h->tick || h->wall || !is_in_ns(h) || (uint64_t)NS / h->tick >= h->sample_hz)
+    if (!h->tick || h->wall || !tt_is_in_ns(h) || (uint64_t)NS / h->tick >= h->sample_hz)
         return;
     for (uint32_t i = 0; i < t->p->blocks; i++)
         if (!t->p->block[i].type &&

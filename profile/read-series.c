@@ -139,7 +139,7 @@ static uint64_t in_ns(const struct tt_header *h, uint64_t ticks)
 {
     uint64_t rate = h->ticks_per_second;
 
-    if (h->clock == TT_CLOCK_CALLER || !rate)
+    if (!tt_is_in_ns(h) || !rate)
         return ticks;
     return (uint64_t)((unsigned __int128)ticks * 1000000000u / rate);
 }
@@ -310,6 +310,8 @@ int tt_series_take(struct tt_builder *b, const struct tt_picture *p,
     each_band(&x, see_pace);
     each_band(&x, take_band);
     s = x.sum.item;
+    if (x.sum.count && !tt_is_in_ns(p->header))
+        tt_builder_fact(b, TT_SERIES_CLOCK, TT_FACT_EACH, 0, "ticks");
     for (size_t i = 0; i < x.sum.count; i++)
         add_points(&x, &s[i]);
     add_maxima(&x, maxima);

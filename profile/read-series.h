@@ -19,6 +19,12 @@ struct tt_maxima {
 };
 void tt_maxima_take(struct tt_builder *, const struct tt_picture *, struct tt_maxima *);
 
+/* Of a caller's clock the length of a tick may be unknown. */
+static inline int tt_is_in_ns(const struct tt_header *h)
+{
+    return h->clock != TT_CLOCK_CALLER || h->ticks_per_second > 1;
+}
+
 /* -TT_ERR_MEMORY. */
 int tt_series_take(struct tt_builder *, const struct tt_picture *,
                    const struct tt_maxima *);

@@ -73,7 +73,7 @@ series_agree()
     test/space-walk.pl "$1" "$2" 1 >"$tmp/walk" &&
         tallytree replay --recursion none --series type+block+use -o "$tmp/walk.tallytree" "$tmp/walk" ||
         return
-    interval=$(tallytree report series "$tmp/walk.tallytree" | sed -n 's/.*a point every \([0-9]*\) ns.*/\1/p')
+    interval=$(tallytree report series "$tmp/walk.tallytree" | sed -n 's/.*a point every \([0-9]*\) ticks.*/\1/p')
     for name in type block generation use; do
         series $name
     done | LC_ALL=C sort >"$tmp/got"
@@ -94,6 +94,16 @@ random_series()
 }
 
 none "what is alive over time is what an oracle says" random_series
+
+printf '#include <tallytree.h>\nint main(int c, char **v) { tt_start(v[c - 1]); tt_tick(5000);
+    tt_alloc(tt_type_get("t"), 16, 0); tt_tick(3000); return tt_stop(); }\n' >"$tmp/seconds.c"
+in_seconds()
+{
+    cc -Iinclude -o "$tmp/seconds" "$tmp/seconds.c" -L"$TT_BUILD" -ltallytree -Wl,-rpath,"$TT_BUILD" &&
+        "$tmp/seconds" "clock=caller:1000,output=$tmp/seconds.tt" || return
+    tallytree report series --csv "$tmp/seconds.tt" | awk -F, '/^entry/ && $5 == 16 && $4 > 5e9 && $4 < 8.2e9 { n++ } END { exit !n }'
+}
+try "a clock of the caller with a known frequency gives times in seconds" in_seconds
 
 # peak_agrees SEED LENGTH - by path; in each part of the run another maximum may be kept.
 peak_agrees()
