@@ -113,7 +113,7 @@ TT_API const char *tt_error_text(int error);
  *   log=8M | log=none                           the part of it for samples by time
  *   rank=N             the number of this process in a parallel job
  *   histogram          keep a log-scaled histogram of the time of activations
- *   history=BLOCK:K    keep the last K activations of a block
+ *   history=BLOCK:K    keep the last K activations of a block in each context
  *   slowest=BLOCK:K    keep the K slowest activations of a block with their subtrees
  *   space=none | alloc+copies+types+peak        what is recorded of objects (default: all but
  *                      peak, the bytes by context when most were alive)
