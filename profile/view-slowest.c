@@ -220,6 +220,9 @@ int tt_view_slowest(const struct tt_profile *p, struct tt_query *q, struct tt_ta
     if (!error) {
         add_columns(&v, time == TT_NONE ? "" : p->metric[time].unit);
         error = add_rows(&v, q, by, wanted);
+        if (by == SLOWEST && q->filter.count)
+            tt_table_note(t, "filters",
+                          "filters do not apply to what activations called");
     }
     tt_memory_put(v.memory, v.total);
     free(wanted);
