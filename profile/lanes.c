@@ -301,7 +301,9 @@ int tt_lanes_are_whole(const struct tt_query *q)
 
     for (size_t i = 0; i < q->filter.count; i++)
         if (f[i].kind == TT_FILTER_SELECT || f[i].kind == TT_FILTER_EXCLUDE ||
-            f[i].kind == TT_FILTER_ROOT)
+            f[i].kind == TT_FILTER_ROOT ||
+            (f[i].kind == TT_FILTER_TIME &&
+             strncmp(f[i].pattern, TT_RANGE_NOT, strlen(TT_RANGE_NOT)) == 0))
             return 0;
     return 1;
 }

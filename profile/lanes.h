@@ -39,7 +39,8 @@ struct tt_lanes {
  * they do not. */
 int tt_lanes_check(const struct tt_profile *, struct tt_query *);
 
-/* Do the query's filters keep all samples of the threads and times that they keep? */
+/* Do the query's filters keep all samples of the threads that they keep, in one range of time?
+ * Then between two samples the thread ran, or waited on. */
 int tt_lanes_are_whole(const struct tt_query *);
 
 /* `is_whole`: no filter has removed samples.  `wanted`, by strand: others get no stretches;

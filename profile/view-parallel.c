@@ -286,8 +286,9 @@ static int check_filters(struct tt_query *q)
 {
     if (tt_lanes_are_whole(q))
         return 0;
-    return tt_query_wrong(q, "the view 'parallel' counts all threads that ran; show one "
-                             "function by 'block', not by a filter");
+    return tt_query_wrong(
+        q, "the view 'parallel' counts all threads that ran at a time: show "
+           "one function by 'block', and one range by 'time'");
 }
 
 static int fill(struct parallel *v, struct tt_query *q, struct tt_table *t)

@@ -159,6 +159,15 @@ try "a filter that removes threads is refused" wrong "by 'block'" --select main 
 for filter in centre=main prune=main 'fold=*futex*' 'fold=*'; do
     try "so is $filter, which would make waits look like work" wrong "needs the waits" "--$filter" "$tmp/phases.tt"
 done
+try "so is the rest of a run, in which the threads are not known to have run on" wrong "one range" --time not:0.6s..1.2s "$tmp/phases.tt"
+rest()
+{
+    total() { "$tallytree" report "${@:2}" --time not:0.6s..1.2s --csv "$tmp/phases.tt" | grep ^total | cut -d, -f"$1"; }
+    local flat state
+    flat=$(total 6 flat) && state=$(total 5 timeline --by state) && echo "$flat $state"
+    [ "$flat" -gt 0 ] && [ $((100 * (state - flat) / flat)) -lt 5 ] && [ $((100 * (flat - state) / flat)) -lt 5 ]
+}
+try "over time it has only what its samples have" rest
 folded() { "$tallytree" report parallel --fold alone "$tmp/phases.tt" >"$tmp/out"; }
 try "other functions can be folded" folded
 "$tallytree" replay --log none -o "$tmp/none.rec" <<<$'strand main\npush a\nsample 4000000\npop'
