@@ -239,7 +239,8 @@ enum { TT_STEP_SLOWLY = 2 };
 typedef uint32_t tt_metric; /* a metric that the program defines; 0 is none */
 
 /* tt_metric_get returns the metric of this name, and makes it at its first use; copies at most
- * 31 bytes of name and unit.  tt_add adds an amount of it to the current context. */
+ * 31 bytes of name and unit.  Reports call one named calls, samples, ticks or time `time of the
+ * program`.  tt_add adds an amount of it to the current context. */
 TT_API tt_metric tt_metric_get(const char *name, const char *unit);
 TT_API void tt_add(tt_metric metric, uint64_t amount);
 

@@ -123,13 +123,27 @@ static void add_metrics(struct transfer *t)
         t->metric[i] = TT_NONE;
 }
 
+static int is_ours(const char *name)
+{
+    static const char *const ours[] = {"calls", "samples", "ticks", "time"};
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strcmp(name, ours[i]) == 0)
+            return 1;
+    return 0;
+}
+
 /* Returns a metric of the program's own; it is added with its first figure. */
 static uint32_t metric_of(struct transfer *t, const struct tt_metric_record *m)
 {
     size_t i = (size_t)(m - t->p->header->metric);
+    char name[sizeof m->name + 16];
 
-    if (t->metric[i] == TT_NONE)
-        t->metric[i] = tt_builder_metric(t->b, m->name, m->unit, 0);
+    if (t->metric[i] != TT_NONE)
+        return t->metric[i];
+    (void)snprintf(name, sizeof name, "%s%s", m->name,
+                   is_ours(m->name) ? " of the program" : "");
+    t->metric[i] = tt_builder_metric(t->b, name, m->unit, 0);
     return t->metric[i];
 }
 

@@ -50,6 +50,34 @@ done
 python3 "$dir/make.py" "$dir" 3
 try "figures that are written as callgrind and read again are the same" written callgrind 1
 try "so are those of pgcl" written pgcl 1
+cat >"$dir/named.c" <<'END'
+#include <tallytree.h>
+int main(int argc, char **argv)
+{
+    static const char *const name[] = {"calls", "samples", "ticks", "time"}, *const unit[] = {"", "", "ticks", "ns"};
+    tt_mark m;
+    tt_start(argv[argc - 1]);
+    m = tt_push(tt_block_get("f", "", 0, 0));
+    tt_tick(1000);
+    tt_sample(30);
+    for (int i = 0; i < 4; i++)
+        tt_add(tt_metric_get(name[i], unit[i]), 2 + (unsigned)i);
+    tt_pop(m);
+    return tt_stop();
+}
+END
+named()
+{
+    cc -Iinclude -o "$dir/named" "$dir/named.c" -L"$TT_BUILD" -ltallytree -Wl,-rpath,"$TT_BUILD" && "$dir/named" "clock=caller:1000000000,output=$dir/named.tt" || return
+    "$tallytree" export --to pprof --force -o "$dir/again" "$dir/named.tt"
+    local m f
+    for f in named.tt again; do
+        for m in calls samples time "calls of the program" "samples of the program" "ticks of the program" "time of the program"; do
+            "$tallytree" report flat --csv --metric "$m" "$dir/$f" | grep ^total | cut -d, -f5
+        done | paste -sd' '
+    done | diff <(printf '1 1 1030 2 3 4 5\n%.0s' 1 2) -
+}
+try "metrics of a program with names of ours are not ours" named
 printf 'events: time_(ns) cpu_(ns)\n\nfl=a.c\nfn=f\n1 7 3\n' >"$dir/clocks"
 for format in callgrind otlp pprof speedscope; do
     "$tallytree" export --to $format --force -o "$dir/again" "$dir/clocks"
