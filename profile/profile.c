@@ -516,7 +516,8 @@ static uint32_t clock_metric(const struct tt_profile *p)
 {
     const uint32_t time = metric_named(p, "time");
 
-    return time != TT_NONE && p->metric[time].flags & TT_METRIC_TIME
+    return time != TT_NONE && p->metric[time].flags & TT_METRIC_TIME &&
+                   tt_grand_total(p, &p->metric[time])
                ? time
                : metric_with_flag(p, TT_METRIC_TIME);
 }
