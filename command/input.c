@@ -148,6 +148,5 @@ int tt_input_open(struct tt_input *in, char *const *paths, int count, unsigned h
 void tt_input_close(struct tt_input *in)
 {
     tt_profile_close(&in->profile);
-    tt_memory_put(&tt_scratch, in->image);
-    in->image = NULL;
+    tt_reading_drop(in);
 }

@@ -19,6 +19,7 @@
 #include "foreign.h"
 #include "label.h"
 #include "layout.h"
+#include "leased-map.h"
 #include "load.h"
 #include "progress.h"
 #include "read-recording.h"
@@ -34,7 +35,7 @@ static int fail(const char *path, const char *reason)
 }
 
 /* A program that writes into a mapped file would change what was checked; if it truncates
- * the file, pages disappear.  So a copy is read; a large copy is in a nameless file. */
+ * the file, pages disappear. */
 static int copy_file(struct tt_input *in, int fd)
 {
     size_t have = 0;
@@ -53,23 +54,39 @@ static int copy_file(struct tt_input *in, int fd)
     return in->image ? 0 : -1;
 }
 
+void tt_reading_drop(struct tt_input *in)
+{
+    if (!tt_leased_unmap(in->image))
+        tt_memory_put(&tt_scratch, in->image);
+    in->image = NULL;
+}
+
+static int is_standard_input(const char *path) { return strcmp(path, "-") == 0; }
+
+/* A lease on standard input would also be one of other processes.  Small files are copied as fast. */
+static int is_leased(struct tt_input *in, const char *path, int fd)
+{
+    enum { LEAST = 8 << 20 };
+
+    if (in->size >= LEAST && !is_standard_input(path))
+        in->image = tt_leased_map(fd, in->size);
+    return in->image != NULL;
+}
+
 int tt_reading_profile(struct tt_input *in, const char *path, int fd, size_t size)
 {
     int error;
 
-    in->size = size;
-    in->is_profile = 1;
-    if (copy_file(in, fd) != 0)
+    *in = (struct tt_input){.size = size, .is_profile = 1};
+    if (!is_leased(in, path, fd) && copy_file(in, fd) != 0)
         return fail(path, strerror(errno));
     error = tt_profile_open(&in->profile, in->image, size, &tt_scratch);
     if (error) {
         tt_complain("%s: %s", path, in->profile.error);
-        tt_memory_put(&tt_scratch, in->image);
+        tt_reading_drop(in);
     }
     return error;
 }
-
-static int is_standard_input(const char *path) { return strcmp(path, "-") == 0; }
 
 /* Is it a recording whose process was killed while it made the file?  Then there is no
  * magic number, and the next fields are zero or as in every recording. */

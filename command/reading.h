@@ -53,6 +53,8 @@ enum tt_content {
 int tt_reading_open(const char *path, int is_named, enum tt_content *, size_t *size);
 /* Opens a profile; complains. */
 int tt_reading_profile(struct tt_input *, const char *path, int fd, size_t size);
+/* Frees the image, wherever it is. */
+void tt_reading_drop(struct tt_input *);
 
 /* Reads a file that the user named; complains. */
 int tt_reading_named(struct tt_files_read *, const char *path);
