@@ -34,15 +34,15 @@ static const char *each_tree_cell(const struct tt_tree *t,
 
 /* ── Edges ────────────────────────────────────────────────────────────────────────── */
 
+/* In its own bucket: wrong_table() finds one that is in another. */
 static int is_listed_once(const struct tt_tree *t, const struct tt_node *parent,
-                          uint32_t cell)
+                          const struct tt_node *edge)
 {
-    struct tt_edges i;
     uint32_t times = 0;
 
-    for (const struct tt_node *e = tt_edges_first(&i, t, parent); e;
-         e = tt_edges_next(&i))
-        times += tt_cell_of(t, e) == cell;
+    for (uint32_t e = tt_table(t->base, parent)[edge->key & TT_KEY_BLOCK & parent->mask];
+         e; e = tt_cell(t->base, e)->next)
+        times += e == tt_cell_of(t, edge);
     return times == 1;
 }
 
@@ -86,7 +86,7 @@ static const char *wrong_edge(const struct tt_tree *t, const struct tt_node *n)
 
     if (!n->parent || parent->kind != TT_CELL_CONTEXT)
         return "an edge comes from a cell that is no context";
-    if (!is_listed_once(t, parent, cell))
+    if (!is_listed_once(t, parent, n))
         return "an edge is not in its context's table, or is there twice";
     if (!tt_tree_tally_find(t, n->key & TT_KEY_BLOCK) && n->kind == TT_CELL_CONTEXT)
         return "a context's block has no tally";
