@@ -8,7 +8,7 @@
 build=$(cd "$TT_BUILD" && pwd)
 top=$PWD
 sources=${TT_SOURCES:-$tmp/sources}
-tools/sources "$sources" >"$tmp/log" 2>&1 || { echo "1..0 # SKIP $(tail -n 1 "$tmp/log")"; exit; }
+tools/sources "$sources" "$(for_long lua "")" >"$tmp/log" 2>&1 || { echo "1..0 # SKIP $(tail -n 1 "$tmp/log")"; exit; }
 cd "$tmp" || exit 1
 
 # compiled PROGRAM FLAGS... - as ./PROGRAM: lua or sqlite.
