@@ -290,7 +290,7 @@ lost()
     patiently sampled $recorder static || return
     kill -STOP $recorder
     used=$(cpu_of $pid)
-    patiently has_used $pid $((used + 250)) || return
+    patiently has_used $pid $((used + 100)) || return
     kill -CONT $recorder
     sleep 0.2
     kill -INT $recorder

@@ -136,7 +136,7 @@ two()
     ../burn 60 & a=$!
     ../burn 60 & b=$!
     # shellcheck disable=SC2046 # they are several words
-    tallytree record -F 200 --duration 2 -o l.tt $(sed "s/@A/$a/; s/@B/$b/" <<<"$*") 2>err
+    tallytree record -F 200 --duration 1 -o l.tt $(sed "s/@A/$a/; s/@B/$b/" <<<"$*") 2>err
     status=$?
     kill $a $b
     [ $status = 0 ] || { cat err; return 1; }
@@ -153,7 +153,7 @@ family()
     made() { [ "$(wc -w <"/proc/$parent/task/$parent/children")" = 2 ]; }
     patiently made || return
     children=$(cat /proc/$parent/task/$parent/children)
-    tallytree record -F 200 --duration 2 -o c.tt -p $parent 2>err
+    tallytree record -F 200 --duration 1 -o c.tt -p $parent 2>err
     status=$?
     # shellcheck disable=SC2086
     kill $parent $children

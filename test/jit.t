@@ -96,7 +96,7 @@ outside()
     pid=$!
     maps="$maps /tmp/perf-$pid.map"
     patiently grep -q begun "$tmp/out"
-    timeout -k 5 500 "$tallytree" record -o "$tmp/tt" --duration 2 -p $pid 2>"$tmp/err"
+    timeout -k 5 500 "$tallytree" record -o "$tmp/tt" --duration 1 -p $pid 2>"$tmp/err"
     local status=$?
     kill $pid
     if [ $status != 0 ]; then

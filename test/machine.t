@@ -120,6 +120,7 @@ fi
 
 # ── Ten programs ─────────────────────────────────────────────────────────────────────
 names=() functions=() pids=()
+comm() { [ "$(cat /proc/"$1"/comm)" = "$2" ]; }
 # program NAME FUNCTION COMMAND... - starts it, and stops it when it burns.
 program()
 {
@@ -128,6 +129,9 @@ program()
     shift 2
     "$@" >/dev/null 2>&1 &
     pids+=($!)
+    patiently comm $! "${names[-1]}"
+    sleep 0.1
+    kill -STOP $!
 }
 spin='{ for (;;) for (volatile int i = 0; i < 100000; i++) sum += i; }'
 echo "static volatile unsigned sum; __attribute__((noinline)) static void alpha_spin(void) $spin int main(void) { alpha_spin(); return 0; }" >alpha.c
@@ -176,19 +180,15 @@ trap 'kill -KILL "${pids[@]}" 2>/dev/null; put_back; rm -rf "$tmp"' EXIT
 
 # used PID - its CPU time in ns, as the scheduler has counted it for all of its threads.
 used() { cat /proc/"$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%d\n", sum }'; }
-comm() { [ "$(cat /proc/"$1"/comm)" = "$2" ]; }
-for i in "${!pids[@]}"; do patiently comm "${pids[i]}" "${names[i]}"; done
-sleep 0.2
-kill -STOP "${pids[@]}"
 sleep 0.2
 for i in "${!pids[@]}"; do before[i]=$(used "${pids[i]}"); done
-tallytree record -a -o m.tt 2>err &
+tallytree record -a --sampled=200 -o m.tt 2>err &
 recorder=$!
 under_way() { ls .m.tt.*.live/machine.* && grep '^State:.S' /proc/$recorder/status; }
 patiently under_way >/dev/null
 sleep 0.5
 kill -CONT "${pids[@]}"
-sleep 6
+sleep 3
 kill -STOP "${pids[@]}"
 sleep 0.3
 for i in "${!pids[@]}"; do after[i]=$(used "${pids[i]}"); done
@@ -209,7 +209,7 @@ for i in "${!pids[@]}"; do
 done >truth
 
 # shares - each program's samples within what chance allows of what /proc says: with n samples
-# of 10 ms, four times √n of them, and one at each end.  When a virtual machine is paused, samples count
+# of 5 ms, four times √n of them, and one at each end.  When a virtual machine is paused, samples count
 # time that its scheduler does not count: what all have in excess, each may have.
 shares()
 {
@@ -231,7 +231,7 @@ for name, pid, ns, function in truth:
     want = int(ns) / 1e9
     stacks = [l for l in folded if l.startswith(f'{name} {pid};')]
     has = any(re.search(r'(^|;)([^; ]*/)?(' + (function if '|' in function else re.escape(function)) + r')[^;]*', l) for l in stacks)
-    allowed = 4 * (want * .01) ** .5 + .04 + 2 * lost * want + excess
+    allowed = 4 * (want * .005) ** .5 + .04 + 2 * lost * want + excess
     ok = (abs(got - want) <= allowed) if sys.argv[1] == 'time' else has
     print('ok' if ok else 'NOT', name, pid, f'got {got:.3f} want {want:.3f} ± {allowed:.3f}', function, has, f'lost {lost:.3f}')
     bad += not ok
@@ -306,7 +306,7 @@ looks() { ls -A room/.tallytree-top.*.live/machine.*; }
 is_left_clean() { [ -z "$(ls -A room)" ]; }
 tops()
 {
-    TMPDIR=$PWD/room tallytree top -a -n 3 -i 1 --csv --select "/^alpha_spin$/" "$@" >out 2>err || { cat err; return 1; }
+    TMPDIR=$PWD/room tallytree top -a -n 3 -i 0.4 --csv --select "/^alpha_spin$/" "$@" >out 2>err || { cat err; return 1; }
     cat err
     python3 - <<'END' || return
 import csv
@@ -375,7 +375,7 @@ kinds() { tallytree report strands --limit all --csv "$1" | grep "^entry"; }
 one_user()
 {
     setpriv --reuid=65534 --regid=65534 --clear-groups ./alpha & local pid=$!
-    tallytree record --user 65534 -o u.tt --duration 2 2>err
+    tallytree record --user 65534 -o u.tt --duration 1 2>err
     kill -KILL $pid
     kinds u.tt >rows && grep alpha rows && ! grep -v alpha rows
 }

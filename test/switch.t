@@ -94,7 +94,7 @@ int main(int argc, char **argv)
                 free(malloc(100));
         }
         if (argc < 2 || strcmp(argv[1], "busy") != 0)
-            usleep(200);
+            usleep(argc > 1 && strcmp(argv[1], "openat") == 0 ? 20000 : 200);
     }
     puts("well");
     return 7;
