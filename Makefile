@@ -19,7 +19,7 @@ test asan tsan: CHECKED = -checked
 again: CHECKED = $(if $(filter long,$(TT_LONG)),-clang,-checked)
 checked: ; $(call build,build-checked,-Dchecked=true $(STRICT),test)
 # The longest first, so that none is alone in the end.
-SLOW = $(patsubst %,test/%.t,heap hooks machine web-time web-explore web-axe chain debian-heap lazy web-pages web merge)
+SLOW = $(patsubst %,test/%.t,push switch wall heap hooks machine web-time web-explore web-axe chain debian-heap lazy web-pages web merge)
 test: checked; $(PROVE) $(SLOW) $(TESTS:%=build-checked/%) $(filter-out $(SLOW),$(wildcard test/*.t))
 again: ; test -f .prove && prove --state=failed --verbose --exec test/limit
 asan: checked; $(call build,build-asan,$(ASAN),test,$(TESTS)) && $(PROVE) $(TESTS:%=build-asan/%)
@@ -31,8 +31,8 @@ mutants: ; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-as
 LONG = $(patsubst %,build-clang/test/%-test,crash damage digest filter-edge kill limits naming profile restart \
 	sample-log signal since sites space switch-signal threads view view-edge view-tree window)
 # What `make test` tries with one seed, size or version.
-LONGER = $(patsubst %,test/%.t,agree amalgamation chain debian debian-heap formats-jfr formats-pprof guest heap hooks lazy locks-same merge mpi python \
-	replay same scripts switch symbolize toggles wake web-axe)
+LONGER = $(patsubst %,test/%.t,agree amalgamation chain debian debian-heap formats-jfr formats-pprof guest heap hidden hooks lazy locks-same merge mpi python \
+	replay same scripts switch symbolize toggles unwind wake web-axe)
 long longer: export TT_LONG = $@
 long: CHECKED = -clang
 long: ; export CC=clang CXX=clang++ && $(call build,build-clang,--werror,test) && \

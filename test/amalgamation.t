@@ -56,7 +56,7 @@ for compiler in gcc clang; do
             compiles_alone $compiler "$language" -fsyntax-only
     done
     # gcc alone has warnings that need its optimiser.
-    try "$compiler compiles it as c11 without a warning" compiles_alone $compiler c11 "-O$([ $compiler = gcc ] && echo 2 || echo 0)"
+    try "$compiler compiles it as c11 without a warning" compiles_alone $compiler c11 "-O$([ $compiler = gcc ] && for_long 1 2 || echo 0)"
 done
 checks_nothing() { nm "$tmp/tallytree.o" >"$tmp/names" && grep -q tt_start "$tmp/names" && ! grep assertion "$tmp/names"; }
 checks_when_asked() { cc -O0 -DTT_CHECKED -c "$tmp/tallytree.c" -o "$tmp/checked.o" && nm "$tmp/checked.o" | grep assertion; }

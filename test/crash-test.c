@@ -549,8 +549,8 @@ TEST(a_start_that_is_ended_anywhere_leaves_a_begun_file_or_a_whole_one)
 /* ── What is watched ──────────────────────────────────────────────────────────────── */
 
 static void do_nothing(void) {}
-static void walk_a_while(void) { walk(shared, 300); }
-static void walk_on(void) { walk(shared, 150); }
+static void walk_a_while(void) { walk(shared, tap_is_long() ? 300 : 120); }
+static void walk_on(void) { walk(shared, tap_is_long() ? 150 : 60); }
 
 static void evict(void)
 {
@@ -560,7 +560,7 @@ static void evict(void)
     tt_thread_leave(t);
 }
 
-static void end_threads(void) { run_threads(2, 60); }
+static void end_threads(void) { run_threads(2, tap_is_long() ? 60 : 30); }
 static void merge_all(void) { (void)tt_strands_merge(tt_recording); }
 
 /* Ended strands that could not be merged when they ended, and no room any more. */

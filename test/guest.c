@@ -14,7 +14,7 @@
  *      guest stacks         small stacks, other stacks, longjmp
  *      guest children       fork, vfork, exec, posix_spawn, daemons
  *      guest clone          a thread that was made without a library
- *      guest truth          A and B use CPU time 40 : 60; prints the clock's figures
+ *      guest truth N        N rounds: A and B use CPU time 40 : 60; prints the clock's figures
  *
  * Each prints the same text in each run, and exits with 0 if nothing differs from a run without
  * a recorder. */
@@ -616,11 +616,11 @@ __attribute__((noinline)) void part_b(uint64_t ns)
     sink++;
 }
 
-static void run_truth(void)
+static void run_truth(int rounds)
 {
     uint32_t x = 1;
 
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < rounds; i++) {
         x = x * 1664525u + 1013904223u; /* no rhythm that a timer could share */
         part_a(200000 + (x >> 16) % 200 * 1000);
         part_b(300000 + (x >> 16) % 200 * 1500);
@@ -659,7 +659,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "children") == 0)
         run_children(argv[0]);
     else if (strcmp(what, "truth") == 0)
-        run_truth();
+        run_truth(n);
     else if (strcmp(what, "exit") == 0)
         return n;
     else

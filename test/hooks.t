@@ -210,7 +210,7 @@ try "functions that have no room in a small budget are counted, whatever else is
 crowd()
 {
     arguments=()
-    g++ -g -O1 -pthread -DTIMES="$(for_long 3 10)" -finstrument-functions -o program "$OLDPWD/test/crowd.cpp" && ./program >alone
+    g++ -g -O1 -pthread -DTIMES="$(for_long 1 10)" -finstrument-functions -o program "$OLDPWD/test/crowd.cpp" && ./program >alone
     [ $? = 3 ] || return
     for flags in --exact "--exact --histogram --recursion recent:2" --calls "--every 64" "--heap --calls" --sampled=2000; do
         # shellcheck disable=SC2086

@@ -305,7 +305,7 @@ static void *change(void *arg)
     }
     return NULL;
 }
-void change_actions(void)
+void change_actions(int seconds)
 {
     pthread_t t[2];
     struct timespec now;
@@ -327,7 +327,7 @@ void change_actions(void)
         for (int i = 0; i < 100000; i++)
             sum += (unsigned)i;
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    } while (now.tv_sec < 3);
+    } while (now.tv_sec < seconds);
     __atomic_store_n(&done, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < 2; i++)
         pthread_join(t[i], NULL);
@@ -337,9 +337,9 @@ void change_actions(void)
 END
 actions()
 {
-    local run=("$python" -c "import ctypes; ctypes.CDLL('$tmp/actions.so').change_actions()")
-    "${run[@]}" >"$tmp/bare.out" || return
-    "$tallytree" record "$@" --force -o "$tmp/tt" "${run[@]}" >"$tmp/out" && diff "$tmp/bare.out" "$tmp/out" && [ -n "$(header interpreter)" ]
+    local run=("$python" -c "import ctypes, sys; ctypes.CDLL('$tmp/actions.so').change_actions(int(sys.argv[1]))")
+    "${run[@]}" 0 >"$tmp/bare.out" || return
+    "$tallytree" record "$@" --force -o "$tmp/tt" "${run[@]}" "$(for_long 1 3)" >"$tmp/out" && diff "$tmp/bare.out" "$tmp/out" && [ -n "$(header interpreter)" ]
 }
 if gcc -O1 -g -w -shared -fPIC -D_GNU_SOURCE -o "$tmp/actions.so" "$tmp/actions.c"; then
     try "a program's actions are what it has set, by whatever call" actions

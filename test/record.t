@@ -46,7 +46,7 @@ names()
     done
 }
 
-seq 1 400000 >"$work/data"
+seq 1 200000 >"$work/data"
 cat >"$work/work.sql" <<'END'
 create table t(a integer primary key, b text);
 with recursive n(i) as (select 1 union all select i + 1 from n where i < 300000)
