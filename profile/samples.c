@@ -392,22 +392,35 @@ static void add_facts(struct tt_builder *b, const struct tt_profile *p,
             tt_builder_fact(b, TT_FACT_UNSPLIT, TT_FACT_EACH, 1, p->metric[i].name);
 }
 
-static uint32_t range_metric(struct tt_builder *b, const struct tt_metric_columns *m)
+/* The metric that a range has.  In recordings with exact times, samples have another one. */
+static uint32_t metric_of_range(const struct tt_profile *p)
 {
-    const uint32_t flags = strcmp(m->name, "samples") == 0 ? 0 : TT_METRIC_SAMPLED;
+    const uint32_t of = tt_samples_metric(p), wall = tt_metric_find(p, "wall"),
+                   other = wall != TT_NONE ? wall : tt_metric_find(p, "cpu");
 
+    return p->metric[of].flags == TT_METRIC_TIME && other != TT_NONE &&
+                   !p->metric[other].flags && tt_fact_number(p, "recordings")
+               ? other
+               : of;
+}
+
+static uint32_t range_metric(struct tt_builder *b, const struct tt_metric_columns *m,
+                             uint32_t flags)
+{
+    flags |= strcmp(m->name, "samples") == 0 ? 0 : TT_METRIC_SAMPLED;
     return tt_builder_metric(b, m->name, m->unit, m->flags | flags);
 }
 
 int tt_builder_range(struct tt_builder *b, const struct tt_profile *p,
                      const struct tt_range *range, const uint32_t *context)
 {
-    const uint32_t of = tt_samples_metric(p);
+    const uint32_t of = metric_of_range(p);
     const size_t bytes = p->strands * sizeof(uint32_t);
     uint32_t *strand = tt_memory_get(&b->memory, bytes), time;
 
-    TT_ASSERT(of != TT_NONE);
-    time = range_metric(b, &p->metric[of]);
+    TT_ASSERT(tt_samples_metric(p) != TT_NONE);
+    time = range_metric(b, &p->metric[of],
+                        of == tt_samples_metric(p) ? 0 : TT_METRIC_TIME);
     if (!strand)
         return -TT_ERR_MEMORY;
     for (uint32_t i = 0; i < p->strands; i++)

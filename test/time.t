@@ -173,5 +173,11 @@ gcc -O1 -w -o "$tmp/several" "$tmp/several.c" && "$tallytree" record -o "$tmp/se
 processes() { "$tallytree" report timeline --by process --csv "$tmp/several.tt" | grep '^entry'; }
 equal "processes of one name have their own rows" "$(processes | wc -l)" 4
 equal "with different names" "$(processes | cut -d, -f4 | sort -u | wc -l)" 4
+# Exact times have waits, samples of the CPU time have none.
+printf '#include <unistd.h>\nvoid nap(void) { usleep(400000); }\nint main(void) { nap(); for (volatile long i = 0; i < 100000000; i++) ; }' >"$tmp/exact.c"
+gcc -O1 -w -finstrument-functions -o "$tmp/exact" "$tmp/exact.c" && "$tallytree" record --exact -o "$tmp/exact.tt" -- "$tmp/exact" 2>/dev/null
+range() { "$tallytree" report header --time 0%..100% --csv "$tmp/exact.tt" | sed -nE 's/^entry,0,0,metric,"?([a-z]*).*,([0-9]*)$/\1 \2/p'; }
+equal "beside exact times, a range has samples of CPU time, and says so" "$(range | cut -d' ' -f1 | paste -sd' ')" "cpu samples"
+try "it lacks the exact times" grep -q "no figures of.*time" <("$tallytree" report flat --time 0%..100% "$tmp/exact.tt")
 try "text draws it" has "$("$tallytree" report timeline "$tmp/one.rec")" "█"
 finish
