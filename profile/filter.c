@@ -556,7 +556,8 @@ static int add_range(struct pass *f, const struct tt_filter *filter)
         f->range.to = 0;
         return wrong(f, filter->pattern, reason);
     }
-    return tt_samples_metric(f->p) == TT_NONE
+    /* Without samples, the range is for a series. */
+    return f->p->samples && tt_samples_metric(f->p) == TT_NONE
                ? tt_query_unknown_metric(f->q, f->p, "time")
                : 0;
 }

@@ -238,6 +238,7 @@ uint64_t tt_range_length(const struct tt_range *r, const struct tt_range *run)
 int tt_range_find(const struct tt_profile *p, const char *text, struct tt_range *r,
                   char *reason, size_t size)
 {
+    const struct tt_profile *whole = p->whole ? p->whole : p;
     const struct tt_range run = tt_range_of_run(p);
     struct written w;
 
@@ -246,7 +247,7 @@ int tt_range_find(const struct tt_profile *p, const char *text, struct tt_range 
         (void)snprintf(reason, size, "a range is FROM..TO, such as 2s..3.5s or -10s..");
         return -TT_ERR_OPTION;
     }
-    if (!p->samples) {
+    if (!whole->samples && !whole->points) {
         (void)snprintf(reason, size, "this profile has no samples by time");
         return -TT_ERR_OPTION;
     }

@@ -392,13 +392,14 @@ static void add_facts(struct tt_builder *b, const struct tt_profile *p,
             tt_builder_fact(b, TT_FACT_UNSPLIT, TT_FACT_EACH, 1, p->metric[i].name);
 }
 
-/* The metric that a range has.  In recordings with exact times, samples have another one. */
+/* The metric that a range has; TT_NONE: there are no samples.  In recordings with exact times,
+ * samples have another one. */
 static uint32_t metric_of_range(const struct tt_profile *p)
 {
     const uint32_t of = tt_samples_metric(p), wall = tt_metric_find(p, "wall"),
                    other = wall != TT_NONE ? wall : tt_metric_find(p, "cpu");
 
-    return p->metric[of].flags == TT_METRIC_TIME && other != TT_NONE &&
+    return of != TT_NONE && p->metric[of].flags == TT_METRIC_TIME && other != TT_NONE &&
                    !p->metric[other].flags && tt_fact_number(p, "recordings")
                ? other
                : of;
@@ -411,24 +412,31 @@ static uint32_t range_metric(struct tt_builder *b, const struct tt_metric_column
     return tt_builder_metric(b, m->name, m->unit, m->flags | flags);
 }
 
-int tt_builder_range(struct tt_builder *b, const struct tt_profile *p,
-                     const struct tt_range *range, const uint32_t *context)
+static int add_samples(struct tt_builder *b, const struct tt_profile *p,
+                       const struct tt_range *range, const uint32_t *context, uint32_t of)
 {
-    const uint32_t of = metric_of_range(p);
-    const size_t bytes = p->strands * sizeof(uint32_t);
-    uint32_t *strand = tt_memory_get(&b->memory, bytes), time;
+    uint32_t *strand = tt_memory_get(&b->memory, p->strands * sizeof *strand), time;
 
-    TT_ASSERT(tt_samples_metric(p) != TT_NONE);
-    time = range_metric(b, &p->metric[of],
-                        of == tt_samples_metric(p) ? 0 : TT_METRIC_TIME);
     if (!strand)
         return -TT_ERR_MEMORY;
+    time = range_metric(b, &p->metric[of],
+                        of == tt_samples_metric(p) ? 0 : TT_METRIC_TIME);
     for (uint32_t i = 0; i < p->strands; i++)
         strand[i] = tt_builder_strand_of(b, p, i);
     tt_samples_gather(b, p, context, strand, time, range);
     add_figures(b, time);
-    add_facts(b, p, range, of);
     tt_memory_put(&b->memory, strand);
+    return 0;
+}
+
+int tt_builder_range(struct tt_builder *b, const struct tt_profile *p,
+                     const struct tt_range *range, const uint32_t *context)
+{
+    const uint32_t of = metric_of_range(p);
+
+    if (of != TT_NONE && add_samples(b, p, range, context, of) != 0)
+        return -TT_ERR_MEMORY;
+    add_facts(b, p, range, of);
     return b->failed ? -TT_ERR_MEMORY : 0;
 }
 

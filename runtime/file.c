@@ -18,12 +18,22 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cancel.h"
 
 /* Stands for a descriptor that is open only while it is used. */
 enum { CLOSED = INT_MAX };
+
+/* A handler makes the file grow.  There the C library's functions end a thread that another one has
+ * cancelled; so does the end of TT_NOT_CANCELLED(), if it may be cancelled anywhere. */
+static int open_file(const char *path, int flags)
+{
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0);
+}
+
+static void close_file(int fd) { (void)syscall(SYS_close, fd); }
 
 /* Moves our descriptor to a number that the program itself will hardly use. */
 static int put_aside(int fd)
@@ -35,7 +45,7 @@ static int put_aside(int fd)
         moved = fcntl(fd, F_DUPFD_CLOEXEC, high[i]);
     if (moved < 0)
         return fd;
-    close(fd);
+    close_file(fd);
     return moved;
 }
 
@@ -50,14 +60,13 @@ static int has_identity(const struct tt_file *f, int fd)
 
 int tt_file_descriptor(struct tt_file *f, const char *path)
 {
-    TT_NOT_CANCELLED();
     int fd;
 
     if (f->fd < 0 || has_identity(f, f->fd))
         return f->fd;
-    fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    fd = open_file(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0 && !has_identity(f, fd)) {
-        close(fd);
+        close_file(fd);
         fd = -1;
     }
     if (fd >= 0)
@@ -67,12 +76,11 @@ int tt_file_descriptor(struct tt_file *f, const char *path)
 
 void tt_file_rest(struct tt_file *f)
 {
-    TT_NOT_CANCELLED();
     enum { ASIDE = 200 };
     int saved = errno;
 
     if (f->fd >= 0 && f->fd < ASIDE && has_identity(f, f->fd)) {
-        close(f->fd);
+        close_file(f->fd);
         f->fd = CLOSED;
     }
     errno = saved;
@@ -95,13 +103,13 @@ static int allocate(int fd, uint64_t start, uint64_t end)
     int result;
 
     do
-        result = fallocate(fd, 0, (off_t)start, (off_t)(end - start));
+        result = (int)syscall(SYS_fallocate, fd, 0, (off_t)start, (off_t)(end - start));
     while (result != 0 && errno == EINTR);
     if (result == 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
         return result;
     while (start < end) {
         size_t size = end - start < sizeof zeros ? (size_t)(end - start) : sizeof zeros;
-        ssize_t n = pwrite(fd, zeros, size, (off_t)start);
+        ssize_t n = syscall(SYS_pwrite64, fd, zeros, size, (off_t)start);
         if (n > 0)
             start += (uint64_t)n;
         else if (n == 0 || errno != EINTR)
@@ -112,7 +120,6 @@ static int allocate(int fd, uint64_t start, uint64_t end)
 
 int tt_file_reserve(struct tt_file *f, const char *path, uint64_t start, uint64_t end)
 {
-    TT_NOT_CANCELLED();
     int saved = errno, fd = is_allowed(end) ? tt_file_descriptor(f, path) : -1;
     int error = fd < 0 || allocate(fd, start, end) != 0 ? -TT_ERR_FILE : 0;
 

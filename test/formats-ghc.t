@@ -134,6 +134,8 @@ entry,0,3,100000001,3000000000,(7)leaf/mid/top
 END
 ); }
 try "samples are points, also empty ones and those of one time" points
+cut() { "$tallytree" report series --csv --time "$1" "$dir/small.hp" | grep -c ^entry; }
+equal "a range of time cuts it, though there are no samples" "$(cut 50ms..) $(cut not:50ms..)" "4 1"
 any() { "$tallytree" export --to hp "$dir/small.hp" >"$dir/c.hp" && grep -q "^_4_words_here	2" "$dir/c.hp" && (cd "$dir" && hp2ps c.hp && grep -q showpage c.ps); }
 try "labels that look like numbers do not disturb hp2ps" any
 none_to_write() { "$tallytree" export --to hp "$sample/json" 2>&1 | grep -q "there is no series"; }
