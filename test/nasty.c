@@ -495,8 +495,10 @@ static const struct sock_filter little[] = {
 
 static void *end_filtered(void *go)
 {
+    volatile int own = 0; /* two processors would exchange the line of `sink` */
+
     while (!__atomic_load_n((int *)go, __ATOMIC_ACQUIRE))
-        sink++;
+        own++;
     return NULL;
 }
 
@@ -524,7 +526,7 @@ static void filter_calls(int how)
         error |= prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
     else
         error |= (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
-    for (volatile int i = 0; i < 60000000; i++)
+    for (volatile int i = 0; i < 20000000; i++)
         sink++;
     __atomic_store_n(&go, 1, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);

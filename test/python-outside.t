@@ -211,7 +211,7 @@ fi
 stressed()
 {
     local bare status recorder
-    timeout 500 "$python" test/python-stress.py 3 >"$tmp/bare.out" 2>"$tmp/bare.err"
+    timeout 500 "$python" test/python-stress.py 0.3 >"$tmp/bare.out" 2>"$tmp/bare.err"
     bare=$?
     timeout 500 "$python" test/python-stress.py 3 >"$tmp/out" 2>"$tmp/err" &
     pid=$!

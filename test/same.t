@@ -284,8 +284,8 @@ else
 fi
 
 # Whoever waits for a lock of ours without sleeping keeps the thread that has it from running.
-if "$urgent" fifo >/dev/null; then
-    try "a thread that runs whenever it can allocates beside one that has to wait" compare "$urgent" fifo
+if "$urgent" fifo 1 >/dev/null; then
+    try "a thread that runs whenever it can allocates beside one that has to wait" compare "$urgent" fifo "$(for_long 1000 4000)"
 else
     skip "a thread that runs whenever it can allocates beside one that has to wait" "SCHED_FIFO is refused"
 fi
@@ -321,12 +321,14 @@ END
     small="valgrind -q --trace-children=yes $tmp/small"
     # shellcheck disable=SC2086
     try "valgrind runs a program as it does alone" "$(for_long before_it everywhere)" compare $small
+    inside_flags=("--heap --wall")
+    is_long && inside_flags+=("")
     inside()
     {
         local flags
         # shellcheck disable=SC2086
         alone $small
-        for flags in "" "--heap --wall"; do
+        for flags in "${inside_flags[@]}"; do
             # shellcheck disable=SC2086
             (cd "$tmp/here" && exec timeout -k 5 500 valgrind -q --trace-children=yes "$tallytree" record $flags -o "$tmp/tt" -- \
                 "$tmp/small") >"$tmp/out.with" 2>"$tmp/err.with" </dev/null

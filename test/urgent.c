@@ -3,8 +3,8 @@
  * waiting: what same.t runs.
  *
  *     urgent raw      filters its system calls by an instruction of its own; status 5
- *     urgent fifo     a thread of real-time priority allocates beside another; status 1: the
- *                    system does not allow that */
+ *     urgent fifo N   a thread of real-time priority allocates N times beside another; status 1:
+ *                    the system does not allow that */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -66,7 +66,7 @@ static void run_raw(void)
     puts("begun");
     (void)fflush(stdout);
     error |= raw_call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&program);
-    for (int i = 0; i < 500000000; i++)
+    for (int i = 0; i < 150000000; i++)
         sink = sink * 1103515245u + 12345u;
     (void)!write(1, "well\n", 5);
     _exit(error ? 9 : 5);
@@ -91,7 +91,7 @@ static void *allocate_calmly(void *arg)
     return arg;
 }
 
-static int run_fifo(void)
+static int run_fifo(int times)
 {
     struct sched_param first = {.sched_priority = 1};
     const struct timespec rest = {0, 200000};
@@ -105,7 +105,7 @@ static int run_fifo(void)
         pthread_create(&calm, NULL, allocate_calmly, NULL) != 0 ||
         pthread_setschedparam(pthread_self(), SCHED_FIFO, &first) != 0)
         return 1;
-    for (int i = 0; i < 4000; i++) {
+    for (int i = 0; i < times; i++) {
         (void)nanosleep(&rest, NULL);
         for (int j = 0; j < 20; j++)
             kept[j] = malloc(100 + (size_t)(i * j) % 500);
@@ -120,8 +120,8 @@ static int run_fifo(void)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "fifo") == 0)
-        return run_fifo();
+    if (argc == 3 && strcmp(argv[1], "fifo") == 0)
+        return run_fifo(atoi(argv[2]));
     if (argc == 2 && strcmp(argv[1], "raw") == 0)
         run_raw();
     return 2;
