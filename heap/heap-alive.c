@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* heap-alive.c - live memory: now, at its maxima, and over time.
  *
- *      shard 0    of sites that share a holding, and of all with a series
- *      shard 1    ── sites of thread 1 ─┐
- *      shard 2    ── sites of thread 2 ─┼─ pending bytes ──▶ the sum, its maximum (maxima.c)
- *        ⋮                              ┘
+ *      shard 0    of sites that share a holding
+ *      shard 1    ── sites of thread 1 ─┐                  ┌─▶ the sum, its maximum (maxima.c)
+ *      shard 2    ── sites of thread 2 ─┼─ pending bytes ──┤
+ *        ⋮                              ┘                  └─▶ bands of the interval (series.c)
  *
  * A site belongs to the shard of the thread that made it.  The shard's lock protects its holding.
- * A shard adds its pending bytes to the sum when they exceed its part of 1/512 of the maximum.
- * So threads seldom wait for the lock of the sum.  In a process of one thread, and with a
- * series, each event is added at once, and all figures are exact.
+ * A shard adds its pending bytes to the sum and to the bands when they exceed its part of 1/512 of
+ * the maximum.  So threads seldom wait for the lock of these.  In a process of one thread each event
+ * is added at once, and all figures are exact.
  *
  * With more threads, each holding is exact, and so are the amounts of all at the noted maximum:
  * a change after it is not part of it.  Only the choice of this moment depends on the pending
  * bytes.  They are 1/512 of the maximum at most.  So the noted maximum, and what the holdings
- * had then, are right to 1/256 of it. */
+ * had then, are right to 1/256 of it.  When an interval of a series ends, nothing is pending. */
 #include "heap-alive.h"
 
 #include <string.h>
@@ -35,25 +35,27 @@ enum {
 
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): threads share no line */
 static struct {
-    _Alignas(64) uint64_t room;         /* for pending bytes of a shard; read by all */
+    _Alignas(64) uint64_t room; /* for pending bytes of a shard; read by all */
+    uint64_t start, end; /* of the recording, and of the interval after it; read by all */
     _Alignas(64) uint32_t lock;         /* of the sums, and of the rest here */
     uint32_t threads, shard_bits, next; /* bits: 2^bits shards have sites at most */
-    int has_series;                     /* no bytes are pending */
     struct tt_space_record *space;      /* of the recording; NULL: no room */
-    /* Of a series, under the lock of shard 0: */
-    uint32_t events;
+    struct tt_recording *recording;
+    /* Of a series: */
     uint64_t now; /* when the clock was last read: ticks since the recording began */
-    uint32_t interval, shift;       /* the current interval, of 2^shift ticks */
-    struct tt_recording *recording; /* the recording of the bands */
-    struct tt_keys bands;           /* cells, by what the band counts */
+    uint32_t interval, shift; /* the current interval, of 2^shift ticks */
+    struct tt_keys bands;     /* cells, by what the band counts */
     uint32_t count[TT_BANDS];
 } alive;
 
 /* The lock of a shard is taken before that of all. */
 static struct shard {
-    _Alignas(64) uint32_t lock; /* of its sites, too */
-    int64_t live;               /* pending bytes */
-    uint64_t clock;             /* the same, of those allocated */
+    _Alignas(64) uint32_t lock;   /* of its sites, too */
+    uint32_t events;              /* maybe without the lock, as `now` */
+    uint64_t now;                 /* when the clock was last read for it */
+    int64_t live;                 /* pending bytes */
+    uint64_t clock;               /* the same, of those allocated */
+    struct tt_heap_site *changed; /* the sites with pending bytes for bands */
 } shard[SHARDS];
 
 /* ── Sums ─────────────────────────────────────────────────────────────────────────── */
@@ -67,20 +69,52 @@ static void set_room(uint64_t most)
         __atomic_store_n(&alive.room, room, __ATOMIC_RELAXED);
 }
 
-static inline void add_pending(struct shard *h, struct tt_space_record *r)
+static inline void change_band(struct tt_band *b, int64_t bytes)
 {
+    TT_ASSERT(alive.interval < TT_BAND_POINTS);
+    if (b)
+        TT_SHOW(b->delta[alive.interval], b->delta[alive.interval] + bytes);
+}
+
+static inline void change_bands(struct tt_heap_site *s, int64_t bytes)
+{
+    change_band(s->band[TT_BAND_TYPE], bytes);
+    change_band(s->band[TT_BAND_BLOCK], bytes);
+    change_band(s->band[TT_BAND_CENTRE], bytes);
+}
+
+/* Its owner may free a site that is not changed. */
+static __attribute__((noinline)) void add_changed(struct shard *h)
+{
+    struct tt_heap_site *s, *next;
+
+    for (s = h->changed; s; s = next) {
+        next = s->next_changed;
+        change_bands(s, s->pending);
+        s->pending = 0;
+        __atomic_store_n(&s->is_changed, 0, __ATOMIC_RELEASE);
+    }
+    h->changed = NULL;
+}
+
+/* Under both locks. */
+static inline void add_shard(struct shard *h, struct tt_space_record *r)
+{
+    const uint64_t now = __atomic_load_n(&h->now, __ATOMIC_RELAXED);
+
+    if (now > alive.now)
+        alive.now = now;
     TT_SHOW(r->clock, r->clock + h->clock);
     tt_maxima_change(r, h->live, alive.now);
     h->clock = 0;
     h->live = 0;
+    if (h->changed)
+        add_changed(h);
+    if (alive.threads > 1)
+        set_room(r->most);
 }
 
-/* Under both locks. */
-static void add_shard(struct shard *h, struct tt_space_record *r)
-{
-    add_pending(h, r);
-    set_room(r->most);
-}
+static int is_pending(const struct shard *h) { return h->live || h->clock || h->changed; }
 
 /* In a process of one thread: always. */
 static inline int is_due(const struct shard *h)
@@ -95,7 +129,7 @@ static void add_all_shards(struct tt_space_record *r)
 {
     for (uint32_t i = 0; i < SHARDS; i++) {
         tt_brief_lock(&shard[i].lock);
-        if (shard[i].live || shard[i].clock) {
+        if (is_pending(&shard[i])) {
             tt_brief_lock(&alive.lock);
             add_shard(&shard[i], r);
             tt_brief_unlock(&alive.lock);
@@ -113,8 +147,7 @@ static int count_threads(struct tt_space_record *r, int more)
     alive.shard_bits = 0;
     while (alive.next >> alive.shard_bits && 1u << alive.shard_bits < SHARDS)
         alive.shard_bits++;
-    if (!alive.has_series) /* its maximum is under another lock */
-        set_room(r->most);
+    set_room(r->most);
     return alive.room < before;
 }
 
@@ -150,7 +183,7 @@ void tt_alive_settle(const struct tt_recording *r)
         if (!tt_brief_try(&shard[i].lock))
             continue;
         if (tt_brief_try(&alive.lock)) {
-            if (alive.recording == r && alive.space && (shard[i].live || shard[i].clock))
+            if (alive.recording == r && alive.space && is_pending(&shard[i]))
                 add_shard(&shard[i], alive.space);
             tt_brief_unlock(&alive.lock);
         }
@@ -160,6 +193,12 @@ void tt_alive_settle(const struct tt_recording *r)
 
 /* ── Bands ────────────────────────────────────────────────────────────────────────── */
 
+static void set_end(void)
+{
+    __atomic_store_n(&alive.end, ((uint64_t)alive.interval + 1) << alive.shift,
+                     __ATOMIC_RELAXED);
+}
+
 static void begin_recording(struct tt_recording *r, struct tt_space_record *s)
 {
     __atomic_store_n(&alive.recording, r, __ATOMIC_RELAXED);
@@ -167,11 +206,12 @@ static void begin_recording(struct tt_recording *r, struct tt_space_record *s)
     alive.now = 0;
     alive.interval = 0;
     alive.shift = tt_bands_shift(r);
+    __atomic_store_n(&alive.start, r->header->start_ticks, __ATOMIC_RELAXED);
+    set_end();
     tt_keys_clear(&alive.bands);
     for (int i = 0; i < TT_BANDS; i++)
         alive.count[i] = 0;
-    alive.has_series = s && r->options.series;
-    if (alive.has_series)
+    if (s && r->options.series)
         tt_parts_begin(s, alive.shift);
 }
 
@@ -196,22 +236,42 @@ static struct tt_band *band_of(struct tt_recording *r, struct tt_space_record *s
     return b;
 }
 
-/* Under all locks: pending bytes are of the former recording. */
-static void change_recording(struct tt_recording *r, struct tt_space_record *s)
+static void lock_all(void)
 {
     for (uint32_t i = 0; i < SHARDS; i++)
         tt_brief_lock(&shard[i].lock);
     tt_brief_lock(&alive.lock);
-    if (alive.recording != r) {
-        begin_recording(r, s);
-        for (uint32_t i = 0; i < SHARDS; i++) {
-            shard[i].live = 0;
-            shard[i].clock = 0;
-        }
-    }
+}
+
+static void unlock_all(void)
+{
     tt_brief_unlock(&alive.lock);
     for (uint32_t i = SHARDS; i-- > 0;)
         tt_brief_unlock(&shard[i].lock);
+}
+
+static void drop_pending(struct shard *h)
+{
+    for (struct tt_heap_site *s = h->changed; s; s = s->next_changed) {
+        s->pending = 0;
+        s->is_changed = 0;
+    }
+    h->changed = NULL;
+    h->live = 0;
+    h->clock = 0;
+    __atomic_store_n(&h->now, 0, __ATOMIC_RELAXED);
+}
+
+/* Pending bytes are of the former recording. */
+static void change_recording(struct tt_recording *r, struct tt_space_record *s)
+{
+    lock_all();
+    if (alive.recording != r) {
+        begin_recording(r, s);
+        for (uint32_t i = 0; i < SHARDS; i++)
+            drop_pending(&shard[i]);
+    }
+    unlock_all();
 }
 
 void tt_alive_begin(struct tt_heap_site *s, struct tt_recording *r,
@@ -224,82 +284,109 @@ void tt_alive_begin(struct tt_heap_site *s, struct tt_recording *r,
 
     if (__atomic_load_n(&alive.recording, __ATOMIC_RELAXED) != r)
         change_recording(r, space);
-    s->shard = is_own && !wanted ? at->shard : 0;
+    s->shard = is_own ? at->shard : 0;
     if (!space || !wanted)
         return;
-    tt_brief_lock(&shard[0].lock);
+    tt_brief_lock(&alive.lock);
     for (uint32_t i = 0; i < TT_SITE_BANDS; i++)
         if (wanted & 1u << i)
             s->band[i] = band_of(r, space, (enum tt_band_of)i, key[i]);
-    tt_brief_unlock(&shard[0].lock);
+    tt_brief_unlock(&alive.lock);
 }
 
 /* ── Time ─────────────────────────────────────────────────────────────────────────── */
 
-static __attribute__((noinline, cold)) void begin_interval(struct tt_space_record *s)
+/* What is pending is of the interval that ends; parts end with the holdings of that moment. */
+static __attribute__((noinline, cold)) void begin_interval(struct tt_space_record *s,
+                                                           uint64_t now)
 {
-    for (; alive.now >> alive.shift >= TT_BAND_POINTS; alive.shift++)
-        tt_bands_halve(alive.recording, s);
-    alive.interval = (uint32_t)(alive.now >> alive.shift);
-    tt_parts_see(alive.recording, s, alive.now);
+    lock_all();
+    for (uint32_t i = 0; i < SHARDS; i++)
+        if (is_pending(&shard[i]))
+            add_shard(&shard[i], s);
+    if (alive.space == s && now > alive.now) {
+        alive.now = now;
+        for (; now >> alive.shift >= TT_BAND_POINTS; alive.shift++)
+            tt_bands_halve(alive.recording, s);
+        alive.interval = (uint32_t)(now >> alive.shift);
+        set_end();
+        tt_parts_see(alive.recording, s, now);
+    }
+    unlock_all();
 }
 
-static __attribute__((noinline)) void read_time(struct tt_space_record *s)
+static __attribute__((noinline)) void read_time(struct shard *h,
+                                                struct tt_space_record *s)
 {
-    uint64_t now = tt_clock_now() - alive.recording->header->start_ticks;
+    const uint64_t now = tt_clock_now() - __atomic_load_n(&alive.start, __ATOMIC_RELAXED);
 
-    if ((int64_t)(now - alive.now) <= 0)
+    if ((int64_t)now < 0)
         return;
-    alive.now = now;
-    if (now >> alive.shift != alive.interval)
-        begin_interval(s);
+    if (now >= __atomic_load_n(&alive.end, __ATOMIC_RELAXED))
+        begin_interval(s, now);
+    __atomic_store_n(&h->now, now, __ATOMIC_RELAXED);
 }
 
 /* Reading the clock takes as long as all else here.  Of the events of small objects one
- * in UNTIMED reads it; the others have the last time read. */
-static inline void see_time(struct tt_space_record *s, const struct tt_object *o)
+ * in UNTIMED reads it; the others have the last time read.  Before the shard's lock. */
+static inline void see_time(struct shard *h, struct tt_space_record *s,
+                            const struct tt_object *o)
 {
-    if (s->part_shift && (o->bytes >= SMALL || ++alive.events % UNTIMED == 0))
-        read_time(s);
+    const uint32_t events = __atomic_load_n(&h->events, __ATOMIC_RELAXED) + 1;
+
+    if (!s->part_shift)
+        return;
+    __atomic_store_n(&h->events, events, __ATOMIC_RELAXED);
+    if (o->bytes >= SMALL || events % UNTIMED == 0)
+        read_time(h, s);
 }
 
 /* ── Events ───────────────────────────────────────────────────────────────────────── */
 
-static inline void change_band(struct tt_band *b, int64_t bytes)
+/* All under the shard's lock. */
+static inline void add_to_site(struct shard *h, struct tt_heap_site *s, int64_t bytes)
 {
-    TT_ASSERT(alive.interval < TT_BAND_POINTS);
-    if (b)
-        TT_SHOW(b->delta[alive.interval], b->delta[alive.interval] + bytes);
+    s->pending += bytes;
+    if (s->is_changed)
+        return;
+    s->is_changed = 1;
+    s->next_changed = h->changed;
+    h->changed = s;
 }
 
-/* Under the shard's lock. */
-static inline void change_site(struct shard *h, struct tt_space_record *r,
-                               struct tt_heap_site *s, const struct tt_object *o,
-                               int sign)
+static inline __attribute__((always_inline)) void change(struct shard *h,
+                                                         struct tt_space_record *r,
+                                                         struct tt_heap_site *s,
+                                                         const struct tt_object *o,
+                                                         int sign)
 {
     const int64_t bytes = sign * (int64_t)o->bytes;
 
     if (s->holding)
         tt_holding_change(r, s->holding, bytes, sign * (int64_t)o->number);
-    change_band(s->band[TT_BAND_TYPE], bytes);
-    change_band(s->band[TT_BAND_BLOCK], bytes);
-    change_band(s->band[TT_BAND_CENTRE], bytes);
     h->live += bytes;
-}
-
-static inline void change(struct shard *h, struct tt_space_record *r,
-                          struct tt_heap_site *s, const struct tt_object *o, int sign)
-{
-    see_time(r, o); /* may keep the maximum of a part, of all holdings */
-    change_site(h, r, s, o, sign);
-    if (r->part_shift) {
-        TT_ASSERT(h == &shard[0]); /* whose lock is enough, as there is no other */
-        add_pending(h, r);
+    if (tt_alone()) {
+        change_bands(s, bytes);
+        add_shard(h, r);
     } else if (is_due(h)) {
         tt_brief_lock(&alive.lock);
+        change_bands(s, bytes);
         add_shard(h, r);
         tt_brief_unlock(&alive.lock);
+    } else if (r->part_shift) {
+        add_to_site(h, s, bytes);
     }
+}
+
+/* A site that is freed must not be among the changed ones. */
+static void add_if_changed(struct shard *h, struct tt_space_record *r,
+                           const struct tt_heap_site *s)
+{
+    if (!s->is_changed)
+        return;
+    tt_brief_lock(&alive.lock);
+    add_shard(h, r);
+    tt_brief_unlock(&alive.lock);
 }
 
 static inline uint64_t clock_of(const struct shard *h, const struct tt_space_record *r)
@@ -313,6 +400,7 @@ uint64_t tt_alive_made(struct tt_space_record *r, struct tt_heap_site *s,
     struct shard *h = &shard[s->shard];
     uint64_t clock;
 
+    see_time(h, r, o);
     tt_brief_lock(&h->lock);
     h->clock += o->bytes + !o->bytes;
     clock = clock_of(h, r);
@@ -329,11 +417,14 @@ uint64_t tt_alive_gone(struct tt_space_record *r, struct tt_heap_site *s,
     uint64_t clock;
     int is_free;
 
+    see_time(h, r, o);
     tt_brief_lock(&h->lock);
     clock = clock_of(h, r);
     change(h, r, s, o, -1);
     TT_ASSERT(s->objects > 0);
     is_free = s->objects == 1 && !s->owner;
+    if (is_free)
+        add_if_changed(h, r, s);
     TT_SHOW(s->objects, s->objects - 1); /* last: its owner may then free the site */
     tt_brief_unlock(&h->lock);
     if (is_free)
@@ -349,6 +440,7 @@ uint64_t tt_alive_split(struct tt_space_record *r, struct tt_heap_site *s,
     uint64_t clock;
 
     TT_ASSERT(parts > 0);
+    see_time(h, r, whole);
     tt_brief_lock(&h->lock);
     change(h, r, s, whole, -1);
     for (int i = 0; i < parts; i++) {
@@ -361,7 +453,7 @@ uint64_t tt_alive_split(struct tt_space_record *r, struct tt_heap_site *s,
     return clock;
 }
 
-int tt_alive_leave(struct tt_heap_site *s)
+int tt_alive_leave(struct tt_space_record *r, struct tt_heap_site *s)
 {
     struct shard *h = &shard[s->shard];
     int is_free;
@@ -370,6 +462,8 @@ int tt_alive_leave(struct tt_heap_site *s)
     TT_ASSERT(s->owner);
     TT_SHOW(s->owner, NULL);
     is_free = !s->objects;
+    if (is_free)
+        add_if_changed(h, r, s);
     tt_brief_unlock(&h->lock);
     return is_free;
 }

@@ -39,7 +39,7 @@ uint64_t tt_alive_split(struct tt_space_record *, struct tt_heap_site *,
 void tt_alive_settle(const struct tt_recording *);
 
 /* The owner of a site has ended.  Returns 1 if no object of it is alive. */
-int tt_alive_leave(struct tt_heap_site *);
+int tt_alive_leave(struct tt_space_record *, struct tt_heap_site *);
 
 /* In the child of a fork: frees the locks; and resets all. */
 void tt_alive_free(void);

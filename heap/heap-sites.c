@@ -81,6 +81,7 @@ struct tt_heap_site *tt_site_take(struct tt_thread_heap *owner, tt_context conte
 /* Its holding is kept: it may be part of the peak. */
 void tt_site_give(struct tt_heap_site *s)
 {
+    TT_ASSERT(!s->is_changed && !s->objects);
     tt_brief_lock(&all.lock);
     s->next = all.free;
     all.free = s;

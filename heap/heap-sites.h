@@ -26,6 +26,7 @@ struct tt_heap_site {             /* fields of each event first, in one cache li
     struct tt_band *band[TT_SITE_BANDS]; /* of its type, block and cost centre; or NULL */
     uint32_t objects;                    /* number of objects that refer to it */
     uint32_t index, shard; /* never change; shard: its lock is for these (heap-alive.c) */
+    int is_changed;        /* bytes are pending for its bands */
     struct {
         uint32_t age;
         struct tt_space *row;
@@ -36,7 +37,9 @@ struct tt_heap_site {             /* fields of each event first, in one cache li
     int has_key;           /* * its owner finds it by its node */
     uint32_t serial, type; /* never change */
     tt_context context;
-    struct tt_heap_site *next; /* of its owner's sites, or of the free ones */
+    struct tt_heap_site *next;         /* of its owner's sites, or of the free ones */
+    struct tt_heap_site *next_changed; /* of its shard, under the lock of that, too */
+    int64_t pending;
 } __attribute__((aligned(64)));
 
 /* A site without a holding; NULL: no memory. */

@@ -75,7 +75,7 @@ static void remove_place(struct tt_heap_shard *s, struct tt_object *o)
 
 int tt_heap_table_add(const struct tt_object *object, struct tt_object *before)
 {
-    struct tt_heap_shard *s = tt_heap_shard_of(tt_heap_hash(object->address));
+    struct tt_heap_shard *s = tt_heap_shard_of(object->address);
     struct tt_object *o;
     int there = 0;
 
@@ -101,7 +101,7 @@ int tt_heap_table_add(const struct tt_object *object, struct tt_object *before)
 
 int tt_heap_table_remove(uint64_t address, struct tt_object *out)
 {
-    struct tt_heap_shard *s = tt_heap_shard_of(tt_heap_hash(address));
+    struct tt_heap_shard *s = tt_heap_shard_of(address);
     struct tt_object *o;
     int there = 0;
 
@@ -147,7 +147,7 @@ static const char *wrong_shard(const struct tt_heap_shard *s, uint32_t *classes)
         const struct tt_object *o = &s->object[i];
         if (!o->address)
             continue;
-        if (tt_heap_shard_of(tt_heap_hash(o->address)) != s)
+        if (tt_heap_shard_of(o->address) != s)
             return "an object of the heap is in another shard";
         if (find(s->object, s->mask, o->address) != o)
             return "an object of the heap is not found, or is there twice";

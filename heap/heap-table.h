@@ -39,7 +39,7 @@ static inline uint64_t tt_made_ago(const struct tt_object *o, uint64_t now)
 }
 
 /* The number of tables; each has a lock. */
-enum { TT_HEAP_SHARDS_BITS = 4 };
+enum { TT_HEAP_SHARDS_BITS = 6 };
 extern struct tt_heap_shard {
     _Alignas(64) uint32_t lock;
     uint32_t count;
@@ -52,9 +52,15 @@ static inline uint64_t tt_heap_hash(uint64_t address)
     return (address >> 4) * 0x9e3779b97f4a7c15u;
 }
 
-static inline struct tt_heap_shard *tt_heap_shard_of(uint64_t hash)
+/* By parts of the address space: allocators give each thread its own, so threads seldom share a
+ * table, or its cache lines. */
+static inline struct tt_heap_shard *tt_heap_shard_of(uint64_t address)
 {
-    return &tt_heap_shard[hash >> (64 - TT_HEAP_SHARDS_BITS)];
+    enum { PART_BITS = 20 };
+    const uint64_t part = address >> PART_BITS;
+
+    return &tt_heap_shard[(part + 11 * (part >> TT_HEAP_SHARDS_BITS)) %
+                          (1u << TT_HEAP_SHARDS_BITS)];
 }
 
 static inline uint64_t tt_heap_place(uint64_t hash, uint64_t mask)
@@ -66,7 +72,7 @@ static inline uint64_t tt_heap_place(uint64_t hash, uint64_t mask)
 static inline void tt_heap_table_prefetch(uint64_t address)
 {
     const uint64_t hash = tt_heap_hash(address);
-    const struct tt_heap_shard *s = tt_heap_shard_of(hash);
+    const struct tt_heap_shard *s = tt_heap_shard_of(address);
 
     __builtin_prefetch(&s->object[tt_heap_place(hash, s->mask)], 1);
 }

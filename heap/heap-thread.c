@@ -41,7 +41,8 @@ void tt_heap_forget_keys(struct tt_thread_heap *h)
         s->has_key &= has_nodes;
         if (s->has_key)
             tt_keys_add(&h->keys, key_of_node(h, s->node, s->below, s->type), s->index);
-        if (s->has_key || __atomic_load_n(&s->objects, __ATOMIC_ACQUIRE)) {
+        if (s->has_key || __atomic_load_n(&s->objects, __ATOMIC_ACQUIRE) ||
+            __atomic_load_n(&s->is_changed, __ATOMIC_ACQUIRE)) {
             link = &s->next;
             continue;
         }
@@ -60,7 +61,7 @@ static void leave_sites(struct tt_thread_heap *h)
 
     for (s = h->sites; s; s = next) {
         next = s->next;
-        if (tt_alive_leave(s))
+        if (tt_alive_leave(h->space, s))
             tt_site_give(s);
     }
     h->sites = NULL;

@@ -59,8 +59,8 @@ static struct tt_space *charge_first(struct tt_thread_heap *h, struct tt_heap_si
                         s->below ? TT_CELL_SPACE_BELOW : TT_CELL_SPACE, w);
 }
 
-static void charge_made(struct tt_thread_heap *h, struct tt_heap_site *s,
-                        const struct tt_object *object)
+static inline __attribute__((always_inline)) void charge_made(
+    struct tt_thread_heap *h, struct tt_heap_site *s, const struct tt_object *object)
 {
     struct tt_objects o = objects_of(object);
     struct tt_space_way w = {tt_heap_type[s->type], TT_NO_GENERATION, 0};
@@ -71,8 +71,9 @@ static void charge_made(struct tt_thread_heap *h, struct tt_heap_site *s,
         s->made = charge_first(h, s, &w, &o);
 }
 
-static void charge_freed(struct tt_thread_heap *h, struct tt_heap_site *s,
-                         const struct tt_object *object, uint32_t age)
+static inline __attribute__((always_inline)) void charge_freed(
+    struct tt_thread_heap *h, struct tt_heap_site *s, const struct tt_object *object,
+    uint32_t age)
 {
     struct tt_objects o = objects_of(object);
     struct tt_space_way w = {tt_heap_type[s->type], age, TT_NO_GENERATION};
@@ -154,10 +155,9 @@ static void weigh(struct tt_object *o, size_t size)
 }
 
 /* Counts an object, which is not in the table yet. */
-static inline struct tt_heap_site *count_made(struct tt_thread_heap *h, void *p,
-                                              size_t size, enum tt_heap_type type,
-                                              const struct tt_caller *c,
-                                              struct tt_object *o)
+static inline __attribute__((always_inline)) struct tt_heap_site *count_made(
+    struct tt_thread_heap *h, void *p, size_t size, enum tt_heap_type type,
+    const struct tt_caller *c, struct tt_object *o)
 {
     struct tt_heap_site *s = tt_heap_site_of(h, type, c);
 

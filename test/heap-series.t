@@ -110,6 +110,92 @@ threads()
 }
 try "objects of eight threads: the last point is what is left" threads
 
+# Six threads allocate and free at the same time, in phases, and say what is alive after each.  The series has
+# these plateaus, right to what may be pending: a 512th of the maximum.
+cat >"$tmp/phases.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+enum { THREADS = 6, PHASES = 8, MOST = 4000 };
+static pthread_barrier_t all;
+static void *kept[THREADS][MOST];
+static size_t size[THREADS][MOST], alive[THREADS];
+static void *run(void *arg)
+{
+    const unsigned self = (unsigned)(size_t)arg, other = (self + 1) % THREADS;
+    unsigned random = self + 1;
+    for (int phase = 0; phase < PHASES; phase++) {
+        const unsigned wanted = (phase * 2654435761u >> 4) % MOST;
+        for (unsigned i = 0; i < MOST; i++) {
+            random = random * 1103515245u + 12345u;
+            if (kept[self][i] && i % 3 == 0) /* moved: many events that change little */
+                free(malloc(size[self][i]));
+            if (i < wanted && !kept[self][i]) {
+                size[self][i] = 20 + random / 65536 % 900;
+                kept[self][i] = malloc(size[self][i]);
+            }
+        }
+        pthread_barrier_wait(&all);
+        for (unsigned i = wanted; i < MOST; i++) { /* of another thread */
+            free(kept[other][i]);
+            kept[other][i] = NULL;
+        }
+        pthread_barrier_wait(&all);
+        alive[self] = 0;
+        for (unsigned i = 0; i < MOST; i++)
+            alive[self] += kept[self][i] ? size[self][i] : 0;
+        if (!pthread_barrier_wait(&all))
+            ;
+        if (self == 0) {
+            size_t sum = 0;
+            for (int i = 0; i < THREADS; i++)
+                sum += alive[i];
+            dprintf(1, "%zu\n", sum);
+            usleep(120000);
+        }
+        pthread_barrier_wait(&all);
+    }
+    return arg;
+}
+int main(void)
+{
+    pthread_t thread[THREADS];
+    pthread_barrier_init(&all, NULL, THREADS);
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_create(&thread[i], NULL, run, (void *)i);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    return 0;
+}
+END
+phases()
+{
+    cc -O2 -pthread -o "$tmp/phases" "$tmp/phases.c" &&
+        "$tallytree" record --heap -o "$tmp/phases.tt" -- "$tmp/phases" >"$tmp/phases.out" &&
+        series phases 'live by type' --by time | awk '{ print $1, $2 }' >"$tmp/points" &&
+        python3 - "$tmp/phases.out" "$tmp/points" <<'END'
+import sys
+wanted = [int(x) for x in open(sys.argv[1])]
+points = [int(x.split()[1]) for x in open(sys.argv[2])]
+most = max(points)
+near = lambda a, b: abs(a - b) <= most / 256
+plateaus, i = [], 0
+while i < len(points):
+    j = i
+    while j < len(points) and near(points[j], points[i]):
+        j += 1
+    if j - i >= 8:
+        plateaus.append(points[(i + j) // 2])
+    i = j
+beside = plateaus[0] - wanted[0] if plateaus else 0  # what the C library has made
+print(wanted, plateaus, beside)
+sys.exit(len(plateaus) < len(wanted) or not 0 <= beside < 10000 or
+         any(not near(p, w + beside) for p, w in zip(plateaus, wanted)))
+END
+}
+try "six threads at the same time: what is alive after each phase" phases
+
 # The sum over time of a small budget is that of a large one.
 tight()
 {
