@@ -263,31 +263,45 @@ static uint32_t add_metric(struct pprof *p, uint32_t type, const char *name,
     return metric;
 }
 
-/* The default metric, or the last one if none is named, is shown first. */
-static int make_metrics(struct pprof *p)
+static uint32_t default_metric(struct pprof *p)
 {
-    uint32_t looked_at = p->metrics - 1;
+    uint32_t chosen = p->metrics - 1;
 
     for (uint32_t i = 0; p->default_type && i < p->metrics; i++) {
         const char *type = text_of(p, p->metric[i].type, NAME),
                    *wanted = text_of(p, p->default_type, MODULE);
         if (type && wanted && strcmp(type, wanted) == 0)
-            looked_at = i;
+            chosen = i;
     }
+    return chosen;
+}
+
+/* The same in each file, whatever is its default. */
+static uint32_t flags_of(const char *type, const char *unit)
+{
+    uint32_t flags = strncmp(type, "inuse", 5) == 0 ? TT_METRIC_PEAK : 0;
+
+    if (strcmp(unit, "ns") == 0)
+        flags |= TT_METRIC_TIME;
+    if (strcmp(unit, "bytes") == 0)
+        flags |= TT_METRIC_SPACE;
+    return flags;
+}
+
+/* The default metric, or the last one if none is named, is shown first. */
+static int make_metrics(struct pprof *p)
+{
+    const uint32_t chosen = default_metric(p);
+
     for (uint32_t i = 0; i < p->metrics; i++) {
         struct metric *m = &p->metric[i];
         const char *type = text_of(p, m->type, NAME), *unit = text_of(p, m->unit, MODULE);
-        uint32_t flags = 0;
         if (!type || !unit)
             return tt_source_fail_at(p->s, 0, "the type of samples %u has no name", i);
         m->times = tt_pprof_read_unit(&unit);
-        if (i == looked_at && strcmp(unit, "ns") == 0)
-            flags = TT_METRIC_TIME;
-        if (i == looked_at && strcmp(unit, "bytes") == 0)
-            flags = TT_METRIC_SPACE;
-        if (strncmp(type, "inuse", 5) == 0)
-            flags |= TT_METRIC_PEAK;
-        m->metric = add_metric(p, i, type, unit, flags);
+        m->metric = add_metric(p, i, type, unit, flags_of(type, unit));
+        if (i == chosen && p->metrics > 1)
+            tt_builder_fact(p->b, TT_FACT_METRIC, TT_FACT_EACH, 0, type);
         tt_frames_init(&m->amount, p->b, p->s->memory);
     }
     return 0;

@@ -516,17 +516,24 @@ static uint32_t clock_metric(const struct tt_profile *p)
 {
     const uint32_t time = metric_named(p, "time");
 
-    return time != TT_NONE && p->metric[time].flags & TT_METRIC_TIME &&
-                   tt_grand_total(p, &p->metric[time])
-               ? time
-               : metric_with_flag(p, TT_METRIC_TIME);
+    return time != TT_NONE && p->metric[time].flags & TT_METRIC_TIME ? time : TT_NONE;
+}
+
+static uint32_t metric_of_file(const struct tt_profile *p)
+{
+    const char *name = tt_fact_text(p, TT_FACT_METRIC);
+
+    return name ? metric_named(p, name) : TT_NONE;
 }
 
 /* The default metric among those with figures; if there are none, among those that the
  * profile had before filters. */
 static uint32_t first_metric(const struct tt_profile *p)
 {
-    const uint32_t wanted[] = {clock_metric(p), metric_named(p, "samples"),
+    const uint32_t wanted[] = {clock_metric(p),
+                               metric_of_file(p),
+                               metric_with_flag(p, TT_METRIC_TIME),
+                               metric_named(p, "samples"),
                                metric_with_flag(p, TT_METRIC_SPACE),
                                metric_named(p, "calls")};
     enum { WANTED = sizeof wanted / sizeof *wanted };

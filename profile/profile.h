@@ -199,6 +199,8 @@ const char *tt_fact_text(const struct tt_profile *, const char *name);
 const char *tt_profile_program(const struct tt_profile *);
 /* The name of a fact, with the program after it: when it began, in ns since 1970. */
 #define TT_FACT_PROGRAM_BEGAN "began."
+/* The metric that a file of another tool shows first. */
+#define TT_FACT_METRIC "metric.first"
 
 /* A text without a number is private data of the code that wrote it: it is kept in the
  * file, whatever its length, and no view shows it. */

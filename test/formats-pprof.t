@@ -155,6 +155,21 @@ for type in samples cpu; do
     try "$type of each are what go tool pprof says" same_self
     try "inclusive too" same_total
 done
+# As Go's heap and allocs: other types are the default.
+sed 's/"types": .*/"types": [["alloc_space", "bytes"], ["inuse_space", "bytes"]],/' "$dir/small.json" >"$dir/space.json"
+sed 's/"samples": \[\[\[/"default": "alloc_space", &/' "$dir/space.json" >"$dir/allocs.json"
+encode "$dir/space.json" >"$dir/heap" && encode "$dir/allocs.json" >"$dir/allocs"
+sum_of() { "$tallytree" report flat --csv ${1:+--metric "$1"} "${@:2}" | awk -F, '/^total/ { print $5 }'; }
+both()
+{
+    local type one
+    for type in alloc_space inuse_space; do
+        one=$(sum_of $type "$dir/heap")
+        [ "$one" -gt 0 ] && [ "$(sum_of $type "$dir/heap" "$dir/allocs")" = $((2 * one)) ] || return
+    done
+    [ "$(sum_of '' "$dir/heap")" = "$(sum_of inuse_space "$dir/heap")" ] && [ "$(sum_of '' "$dir/allocs")" = "$(sum_of alloc_space "$dir/allocs")" ]
+}
+try "files with other defaults have the same metrics" both
 started() { "$tallytree" report header "$dir/small" | grep -q '2023-11-14 22:13:20'; }
 try "when it was made is known" started
 
