@@ -301,10 +301,10 @@ static __attribute__((noinline, cold)) void begin_interval(struct tt_space_recor
                                                            uint64_t now)
 {
     lock_all();
-    for (uint32_t i = 0; i < SHARDS; i++)
-        if (is_pending(&shard[i]))
-            add_shard(&shard[i], s);
-    if (alive.space == s && now > alive.now) {
+    if (alive.space == s && now >= alive.end) { /* no other thread was first */
+        for (uint32_t i = 0; i < SHARDS; i++)
+            if (is_pending(&shard[i]))
+                add_shard(&shard[i], s);
         alive.now = now;
         for (; now >> alive.shift >= TT_BAND_POINTS; alive.shift++)
             tt_bands_halve(alive.recording, s);
