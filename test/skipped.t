@@ -15,8 +15,10 @@ static void spin(double s) { double end = cpu() + s; while (cpu() < end) for (in
 #define F(n) __attribute__((noinline)) static void f##n(int d) { next(d - 1); sink++; }
 static void next(int d);
 F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+/* Of half of the time, whichever stack it is in. */
+__attribute__((noinline)) static void half(double s) { spin(s); sink++; }
 static void (*const f[])(int) = {f0, f1, f2, f3, f4, f5, f6, f7};
-static void next(int d) { if (d > 0) f[rand() % 8](d); else spin(0.005); }
+static void next(int d) { if (d > 0) f[rand() % 8](d); else { spin(0.0025); half(0.0025); } }
 __attribute__((noinline)) static void deep(int d, double s) { double end = cpu() + s; while (cpu() < end) next(d); sink++; }
 __attribute__((noinline)) static void shallow(double s) { spin(s); sink++; }
 int main(int argc, char **argv)
@@ -63,7 +65,7 @@ try "each ± is that of as many equal samples as these are worth" interval
 # If it did, what runs after a long stack would have the time of all that are skipped.
 after()
 {
-    "$tallytree" record --force -o both.tt ./deep 1000 6 0.2 2>messages &&
+    "$tallytree" record --force -o both.tt ./deep 1000 "$(for_long 3 6)" 0.2 2>messages &&
         "$tallytree" export --force --by-time --to v8 -o both.json both.tt && python3 - both.json <<'END'
 import json, statistics, sys
 profile = json.load(open(sys.argv[1]))
