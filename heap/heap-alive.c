@@ -36,7 +36,8 @@ enum {
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): threads share no line */
 static struct {
     _Alignas(64) uint64_t room; /* for pending bytes of a shard; read by all */
-    uint64_t start, end; /* of the recording, and of the interval after it; read by all */
+    uint64_t start,
+        end; /* of the recording, and of the interval after it: 0 without a series */
     _Alignas(64) uint32_t lock;         /* of the sums, and of the rest here */
     uint32_t threads, shard_bits, next; /* bits: 2^bits shards have sites at most */
     struct tt_space_record *space;      /* of the recording; NULL: no room */
@@ -207,12 +208,14 @@ static void begin_recording(struct tt_recording *r, struct tt_space_record *s)
     alive.interval = 0;
     alive.shift = tt_bands_shift(r);
     __atomic_store_n(&alive.start, r->header->start_ticks, __ATOMIC_RELAXED);
-    set_end();
+    __atomic_store_n(&alive.end, 0, __ATOMIC_RELAXED);
     tt_keys_clear(&alive.bands);
     for (int i = 0; i < TT_BANDS; i++)
         alive.count[i] = 0;
-    if (s && r->options.series)
+    if (s && r->options.series) {
         tt_parts_begin(s, alive.shift);
+        set_end();
+    }
 }
 
 /* NULL: there is no room, and the loss is counted. */
@@ -301,7 +304,8 @@ static __attribute__((noinline, cold)) void begin_interval(struct tt_space_recor
                                                            uint64_t now)
 {
     lock_all();
-    if (alive.space == s && now >= alive.end) { /* no other thread was first */
+    if (alive.space == s && alive.end &&
+        now >= alive.end) { /* no other thread was first */
         for (uint32_t i = 0; i < SHARDS; i++)
             if (is_pending(&shard[i]))
                 add_shard(&shard[i], s);
@@ -334,7 +338,7 @@ static inline void see_time(struct shard *h, struct tt_space_record *s,
 {
     const uint32_t events = __atomic_load_n(&h->events, __ATOMIC_RELAXED) + 1;
 
-    if (!s->part_shift)
+    if (!__atomic_load_n(&alive.end, __ATOMIC_RELAXED))
         return;
     __atomic_store_n(&h->events, events, __ATOMIC_RELAXED);
     if (o->bytes >= SMALL || events % UNTIMED == 0)
@@ -487,6 +491,7 @@ void tt_alive_forked(int threads)
     alive.threads = (uint32_t)threads;
     alive.shard_bits = 1;
     alive.room = 0;
+    alive.end = 0;
     alive.recording = NULL;
     alive.space = NULL;
     alive.bands = (struct tt_keys){0};
