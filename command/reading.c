@@ -34,8 +34,7 @@ static int fail(const char *path, const char *reason)
     return -TT_ERR_FILE;
 }
 
-/* A program that writes into a mapped file would change what was checked; if it truncates
- * the file, pages disappear. */
+/* Without a lease (leased-map.c) the file may change after it was checked: a copy does not. */
 static int copy_file(struct tt_input *in, int fd)
 {
     size_t have = 0;

@@ -36,8 +36,8 @@ enum {
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): threads share no line */
 static struct {
     _Alignas(64) uint64_t room; /* for pending bytes of a shard; read by all */
-    uint64_t start,
-        end; /* of the recording, and of the interval after it: 0 without a series */
+    uint64_t start;             /* of the recording, in ticks */
+    uint64_t end; /* of the interval, in ticks after that; 0 without a series */
     _Alignas(64) uint32_t lock;         /* of the sums, and of the rest here */
     uint32_t threads, shard_bits, next; /* bits: 2^bits shards have sites at most */
     struct tt_space_record *space;      /* of the recording; NULL: no room */

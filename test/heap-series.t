@@ -111,7 +111,7 @@ threads()
 try "objects of eight threads: the last point is what is left" threads
 
 # Six threads allocate and free at the same time, in phases, and say what is alive after each.  The series has
-# these plateaus, right to what may be pending: a 512th of the maximum.
+# these plateaus, right to a 256th of the maximum.
 cat >"$tmp/phases.c" <<'END'
 #include <pthread.h>
 #include <stdio.h>
@@ -145,8 +145,7 @@ static void *run(void *arg)
         alive[self] = 0;
         for (unsigned i = 0; i < MOST; i++)
             alive[self] += kept[self][i] ? size[self][i] : 0;
-        if (!pthread_barrier_wait(&all))
-            ;
+        pthread_barrier_wait(&all);
         if (self == 0) {
             size_t sum = 0;
             for (int i = 0; i < THREADS; i++)
