@@ -17,6 +17,7 @@
 #include <link.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -182,6 +183,22 @@ static uint64_t end_of(uint64_t sp)
     return own > sp ? own : UINT64_MAX;
 }
 
+/* After the address, the kernel's frame has the registers that were interrupted.  An action that
+ * sigaction() set or returned has the address too, with a mask after it; it can be left in the
+ * frame of a function that never returns. */
+static int is_frame(struct tt_peek *p, uint64_t at)
+{
+    enum { FLAGS = 0xffff, USER_CODE = 0x33 };
+    uint64_t flags, link, segments;
+
+    return tt_peek_word(p, at + offsetof(ucontext_t, uc_flags), &flags) &&
+           tt_peek_word(p, at + offsetof(ucontext_t, uc_link), &link) &&
+           tt_peek_word(p, at + offsetof(ucontext_t, uc_mcontext.gregs[REG_CSGSFS]),
+                        &segments) &&
+           (flags & ~(uint64_t)FLAGS) == 0 && link == 0 &&
+           (segments & 0xffff) == USER_CODE;
+}
+
 /* Checks each word up to the stack's end.  Remains of a handler that has returned look
  * the same, until they are overwritten: then it is tried again. */
 static int is_in_handler(struct tt_peek *p, uint64_t sp)
@@ -194,7 +211,7 @@ static int is_in_handler(struct tt_peek *p, uint64_t sp)
             return 1;
         if (!tt_peek_word(p, at, &word))
             return 0;
-        if (word == safe.restorer)
+        if (word == safe.restorer && is_frame(p, at + sizeof word))
             return 1;
     }
     return 0;
