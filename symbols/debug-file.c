@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "debug-cache.h"
 #include "image.h"
 #include "inlined.h"
 #include "symbol-table.h"
@@ -34,7 +35,8 @@ struct tt_debug_file {
     int fd;                     /* the file's, for */
     struct tt_image image;      /* and, with it */
     struct tt_rules *rules;     /* made at the first address that has no name */
-    int has_looked, stays_here; /* files apart are not looked for */
+    int has_looked, brief;
+    int stays_here; /* files apart are not looked for */
     struct tt_spot spot[MOST_SPOTS];
 };
 
@@ -297,6 +299,37 @@ static int may_be_found(const struct tt_debug_file *m, const char *path, const c
     return found;
 }
 
+/* libdwfl has to open the file that is used: a copy cannot replace what it has found. */
+static int find_copy(const struct tt_debug_file *m, Dwfl_Module *module, char **found)
+{
+    char id[TT_BUILD_ID_SIZE], path[PATH_MAX];
+    const unsigned char *bytes;
+    GElf_Addr address;
+    int count = dwfl_module_build_id(module, &bytes, &address), copy = -1;
+
+    if (count < 2 || count > TT_BUILD_ID_SIZE / 2)
+        return -1;
+    to_hex(bytes, (size_t)count, id);
+    for (const char *f = m->debug_path; copy < 0 && *f; f += *f == ':') {
+        int length, fd = -1;
+        f += strspn(f, "+-");
+        length = (int)strcspn(f, ":");
+        if (*f == '/' && snprintf(path, sizeof path, "%.*s/.build-id/%.2s/%s.debug",
+                                  length, f, id, id + 2) < (int)sizeof path)
+            fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0) {
+            copy = tt_debug_cache_open(fd, id, !m->brief);
+            close(fd);
+        }
+        f += length;
+    }
+    if (copy >= 0 && !(*found = strdup(path))) {
+        close(copy);
+        return -1;
+    }
+    return copy;
+}
+
 /* libdwfl loads libdebuginfod, and some thirty libraries with it, for each file without
  * debug information, even if no server is to be used. */
 static int find_debuginfo(Dwfl_Module *module, void **data, const char *name,
@@ -308,15 +341,16 @@ static int find_debuginfo(Dwfl_Module *module, void **data, const char *name,
 
     if (m->stays_here)
         return -1;
-
-    if (!getenv("DEBUGINFOD_URLS")) {
+    fd = find_copy(m, module, found);
+    if (fd < 0 && !getenv("DEBUGINFOD_URLS")) {
         fd = dwfl_build_id_find_debuginfo(module, data, name, base, path, link, checksum,
                                           found);
         if (fd >= 0 || !path || !may_be_found(m, path, link))
             return fd;
     }
-    return dwfl_standard_find_debuginfo(module, data, name, base, path, link, checksum,
-                                        found);
+    return fd >= 0 ? fd
+                   : dwfl_standard_find_debuginfo(module, data, name, base, path, link,
+                                                  checksum, found);
 }
 
 static int begin(struct tt_debug_file *m, int fd, const char *path)
@@ -354,8 +388,10 @@ struct tt_debug_file *tt_debug_file_open(int fd, const char *path, const char *d
     Dwarf *dwarf;
 
     (void)elf_version(EV_CURRENT);
-    if (m)
+    if (m) {
         m->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+        m->brief = brief;
+    }
     if (!m || !(m->debug_path = strdup(debug_path)) || begin(m, fd, path) != 0) {
         if (!m || !m->module)
             close(fd);
