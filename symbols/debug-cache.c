@@ -95,9 +95,9 @@ static uint64_t look_at_copies(int folder, char oldest[NAME_MAX + 1])
         if (!is_copy(e->d_name) || fstatat(folder, e->d_name, &s, AT_SYMLINK_NOFOLLOW))
             continue;
         size += (uint64_t)s.st_size;
-        if (*oldest && (s.st_mtim.tv_sec > least.tv_sec ||
-                        (s.st_mtim.tv_sec == least.tv_sec &&
-                         s.st_mtim.tv_nsec >= least.tv_nsec)))
+        if (*oldest &&
+            (s.st_mtim.tv_sec > least.tv_sec ||
+             (s.st_mtim.tv_sec == least.tv_sec && s.st_mtim.tv_nsec >= least.tv_nsec)))
             continue;
         least = s.st_mtim;
         (void)snprintf(oldest, NAME_MAX + 1, "%s", e->d_name);
@@ -149,8 +149,8 @@ static int is_worthwhile(Elf *elf)
     if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names) != 0)
         return 0;
     while ((section = elf_nextscn(elf, section))) {
-        const char *name =
-            gelf_getshdr(section, &h) ? elf_strptr(elf, names, h.sh_name) : NULL;
+        const char *name = gelf_getshdr(section, &h) ? elf_strptr(elf, names, h.sh_name)
+                                                     : NULL;
         if (!name || strcmp(name, ".gnu_debugaltlink") == 0)
             return 0;
         if (h.sh_type == SHT_NOBITS || is_left_out(elf, &h))
@@ -268,8 +268,8 @@ static int is_complete(int fd)
     size_t sections = 0;
     struct stat s;
     GElf_Ehdr h;
-    const int it_is = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
-                      s.st_uid == geteuid() && elf && gelf_getehdr(elf, &h) &&
+    const int it_is = fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
+                      elf && gelf_getehdr(elf, &h) &&
                       elf_getshdrnum(elf, &sections) == 0 &&
                       h.e_shoff + sections * h.e_shentsize == (uint64_t)s.st_size;
 
@@ -304,8 +304,7 @@ static int has_limit(void)
 /* It is read in this run even if it cannot have its name. */
 static int add_copy(int folder, const char *name, Elf *elf)
 {
-    int fd = has_limit() ? -1
-                         : openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = has_limit() ? -1 : openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     char path[32];
     struct stat s;
 

@@ -32,9 +32,9 @@ struct tt_debug_file {
     Dwfl_Module *module;
     struct tt_inlined *inlined; /* NULL: no DWARF */
     struct tt_symbol_table table;
-    int fd;                     /* the file's, for */
-    struct tt_image image;      /* and, with it */
-    struct tt_rules *rules;     /* made at the first address that has no name */
+    int fd;                 /* the file's, for */
+    struct tt_image image;  /* and, with it */
+    struct tt_rules *rules; /* made at the first address that has no name */
     int has_looked, brief;
     int stays_here; /* files apart are not looked for */
     struct tt_spot spot[MOST_SPOTS];

@@ -17,6 +17,7 @@
 #include "inlined.h"
 
 #include <dwarf.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,9 @@
 #include "source-paths.h"
 #include "spans.h"
 
+enum {
+    OWN_ORDER = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB
+};
 enum { DEEPEST = 512, MOST_SCOPES = 1 << 21, MOST_PER_UNIT = 1 << 24 };
 
 struct qualifier {    /* a namespace, a class, or a function that contains others */
@@ -52,13 +56,22 @@ struct unit {
     size_t qualifiers, qualifiers_room;
 };
 
+struct listed {      /* a unit in the section .debug_aranges */
+    uint64_t offset; /* of its header */
+    uint32_t unit;   /* + 1; 0: it was not needed so far */
+};
+
 struct tt_inlined {
     Dwarf *dwarf; /* borrowed */
     uint64_t bias;
     struct unit *unit; /* owned */
     size_t units, room;
-    struct tt_spans spans; /* of units */
-    size_t scopes;         /* of all units */
+    struct tt_spans spans; /* of all units, once they are known */
+    int knows_all;
+    struct listed *listed; /* owned */
+    size_t lists, lists_room;
+    struct tt_spans listed_spans; /* of those listed */
+    size_t scopes;                /* of all units */
     struct tt_source_paths paths;
 };
 
@@ -250,29 +263,181 @@ static struct unit *add_unit(struct tt_inlined *x)
     return &x->unit[x->units++];
 }
 
-static int find_units(struct tt_inlined *x)
+static int is_unit(Dwarf_Die *die)
 {
+    return dwarf_tag(die) == DW_TAG_compile_unit ||
+           dwarf_tag(die) == DW_TAG_skeleton_unit;
+}
+
+/* One that was in the list, among the first `count`; NULL: it was not needed so far. */
+static struct unit *known_unit(struct tt_inlined *x, size_t count, Dwarf_Die *die)
+{
+    const Dwarf_Off offset = dwarf_dieoffset(die);
+
+    for (size_t i = 0; i < count; i++)
+        if (dwarf_dieoffset(&x->unit[i].die) == offset)
+            return &x->unit[i];
+    return NULL;
+}
+
+/* This takes as long as the module has units, and as much memory.  Without memory, none is found. */
+static void find_units(struct tt_inlined *x)
+{
+    const size_t before = x->units;
     Dwarf_CU *cu = NULL;
     Dwarf_Die die;
 
+    x->knows_all = 1;
     while (dwarf_get_units(x->dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
         struct unit *u;
-        if (dwarf_tag(&die) != DW_TAG_compile_unit &&
-            dwarf_tag(&die) != DW_TAG_skeleton_unit)
+        if (!is_unit(&die))
             continue;
-        u = add_unit(x);
-        if (!u || add_ranges(&x->spans, &die, (uint32_t)x->units - 1) != 0)
-            return -1;
-        u->die = die;
+        u = known_unit(x, before, &die);
+        if (!u && (u = add_unit(x)))
+            u->die = die;
+        if (!u || add_ranges(&x->spans, &die, (uint32_t)(u - x->unit)) != 0) {
+            tt_spans_fini(&x->spans);
+            return;
+        }
     }
     tt_spans_sort(&x->spans);
+}
+
+/* ── Units that the compiler has listed ───────────────────────────────────────────── */
+
+struct bytes {
+    const unsigned char *at, *end;
+};
+
+/* 0 beyond the end, which then is reached. */
+static uint64_t take(struct bytes *b, size_t size)
+{
+    uint64_t value = 0;
+
+    if ((size_t)(b->end - b->at) < size) {
+        b->at = b->end;
+        return 0;
+    }
+    memcpy(&value, b->at, size);
+    b->at += size;
+    return value;
+}
+
+/* Ranges of a unit: pairs of an address and a length, aligned to their size, and a pair of
+ * zeros.  Returns 0, or less: it is of an unknown form, or there is no memory. */
+static int read_list(struct tt_inlined *x, struct bytes *all)
+{
+    const unsigned char *begin = all->at;
+    uint64_t size = take(all, 4), version, offset, low, length;
+    const size_t wide = size == UINT32_MAX ? 8 : 4;
+    size_t address, segment;
+    struct listed *more;
+    struct bytes b;
+
+    size = wide == 8 ? take(all, 8) : size;
+    if (size > (size_t)(all->end - all->at))
+        return -1;
+    b = (struct bytes){all->at, all->at + size};
+    all->at += size;
+    version = take(&b, 2);
+    offset = take(&b, wide);
+    address = (size_t)take(&b, 1);
+    segment = (size_t)take(&b, 1);
+    more = tt_array_grow(x->listed, x->lists, &x->lists_room, sizeof *more);
+    if (version != 2 || (address != 8 && address != 4) || segment || !more)
+        return -1;
+    x->listed = more;
+    x->listed[x->lists] = (struct listed){.offset = offset};
+    (void)take(&b,
+               (2 * address - (size_t)(b.at - begin) % (2 * address)) % (2 * address));
+    while (b.at < b.end) {
+        low = take(&b, address);
+        length = take(&b, address);
+        if (low && tt_spans_add(&x->listed_spans, low, low + length, (uint32_t)x->lists))
+            return -1;
+    }
+    x->lists++;
     return 0;
+}
+
+static void drop_list(struct tt_inlined *x)
+{
+    free(x->listed);
+    x->listed = NULL;
+    x->lists = x->lists_room = 0;
+    tt_spans_fini(&x->listed_spans);
+}
+
+/* libdw's own reader of it opens each unit. */
+static void read_lists(struct tt_inlined *x)
+{
+    Elf *elf = dwarf_getelf(x->dwarf);
+    const Elf_Data *data = NULL;
+    Elf_Scn *section = NULL;
+    struct bytes b;
+    size_t names;
+    GElf_Ehdr file;
+    GElf_Shdr h;
+
+    if (!gelf_getehdr(elf, &file) || (file.e_type != ET_EXEC && file.e_type != ET_DYN) ||
+        file.e_ident[EI_DATA] != OWN_ORDER || elf_getshdrstrndx(elf, &names) != 0)
+        return;
+    while (!data && (section = elf_nextscn(elf, section))) {
+        const char *name = gelf_getshdr(section, &h) ? elf_strptr(elf, names, h.sh_name)
+                                                     : NULL;
+        if (name && strcmp(name, ".debug_aranges") == 0 && h.sh_type != SHT_NOBITS)
+            data = elf_getdata(section, NULL);
+    }
+    if (!data || !data->d_buf)
+        return;
+    b = (struct bytes){data->d_buf, (unsigned char *)data->d_buf + data->d_size};
+    while (b.at < b.end)
+        if (read_list(x, &b) != 0) {
+            drop_list(x);
+            return;
+        }
+    tt_spans_sort(&x->listed_spans);
+}
+
+/* Opens it, if it has the address. */
+static int open_listed(struct tt_inlined *x, struct listed *l, uint64_t address)
+{
+    size_t header;
+    Dwarf_Off next;
+    struct unit *u;
+    Dwarf_Die die;
+
+    if (dwarf_next_unit(x->dwarf, l->offset, &next, &header, NULL, NULL, NULL, NULL, NULL,
+                        NULL) != 0 ||
+        !dwarf_offdie(x->dwarf, l->offset + header, &die) || !is_unit(&die) ||
+        dwarf_haspc(&die, address) != 1 || !(u = add_unit(x)))
+        return -1;
+    u->die = die;
+    l->unit = (uint32_t)x->units;
+    return 0;
+}
+
+/* NULL: the list does not have it, or is wrong.  It may lack units of other compilers. */
+static struct unit *listed_unit(struct tt_inlined *x, uint64_t address)
+{
+    const struct tt_span *s = tt_spans_find(&x->listed_spans, address);
+    struct listed *l = s ? &x->listed[s->item] : NULL;
+
+    if (!l || (!l->unit && open_listed(x, l, address) != 0))
+        return NULL;
+    return &x->unit[l->unit - 1];
 }
 
 static struct unit *unit_at(struct tt_inlined *x, uint64_t address)
 {
-    const struct tt_span *s = tt_spans_find(&x->spans, address);
+    struct unit *u = x->knows_all ? NULL : listed_unit(x, address);
+    const struct tt_span *s;
 
+    if (u)
+        return u;
+    if (!x->knows_all)
+        find_units(x);
+    s = tt_spans_find(&x->spans, address);
     return s ? &x->unit[s->item] : NULL;
 }
 
@@ -503,10 +668,7 @@ struct tt_inlined *tt_inlined_new(Dwarf *dwarf, uint64_t bias)
         return NULL;
     x->dwarf = dwarf;
     x->bias = bias;
-    if (find_units(x) != 0) {
-        tt_inlined_free(x);
-        return NULL;
-    }
+    read_lists(x);
     return x;
 }
 
@@ -518,6 +680,7 @@ void tt_inlined_free(struct tt_inlined *x)
         forget(&x->unit[i]);
     free(x->unit);
     tt_spans_fini(&x->spans);
+    drop_list(x);
     tt_source_paths_fini(&x->paths);
     free(x);
 }

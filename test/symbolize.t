@@ -584,6 +584,51 @@ def split_dwarf():
     return expect(ours(program, [f"{a:x}" for a in at]), ours(whole, [f"{a:x}" for a in at]))
 
 
+def units_listed():
+    """Each address has the same names, first or last of all, with the list, without, with units that it
+    lacks (clang makes none), and where it has the wrong unit of a range."""
+    unit = ("#include <vector>\n#include <algorithm>\nint work%d(int n) { std::vector<int> v(n, %d);"
+            " std::sort(v.begin(), v.end()); return v.back() + (int)v.size(); }\n")
+    objects = []
+    for i in range(4):
+        with open(os.path.join(TMP, f"unit{i}.cc"), "w") as f:
+            f.write(unit % (i, i))
+        compiler = "clang++" if i == 2 and shutil.which("clang++") else "g++"
+        run(compiler, "-O1", "-g", "-c", f"unit{i}.cc", "-o", f"unit{i}.o")
+        objects.append(f"unit{i}.o")
+    with open(os.path.join(TMP, "units.cc"), "w") as f:
+        f.write("int work0(int), work1(int), work2(int), work3(int);"
+                "int main(int c, char **) { return work0(c) + work1(c) + work2(c) + work3(c); }")
+    program, other = os.path.join(TMP, "units"), os.path.join(TMP, "units-other")
+    run("g++", "-O1", "-g", "units.cc", *objects, "-o", program)
+    addresses = random.Random(3).sample(code(program), 60)
+    run("objcopy", "--remove-section=.debug_aranges", program, other)
+    want = ours(other, addresses)
+    wrong = "" if sum(len(x) > 1 for x in want.values()) > 5 else "nothing is inlined"
+    for a in addresses:
+        alone = ours(program, [a])
+        wrong = wrong or expect(alone, {int(a, 16): want[int(a, 16)]})
+    wrong = wrong or expect(ours(program, addresses), want) or \
+        expect(ours(program, addresses[::-1]), {int(a, 16): want[int(a, 16)] for a in addresses[::-1]})
+    run("objcopy", "-O", "binary", "--only-section=.debug_aranges", "--set-section-flags",
+        ".debug_aranges=alloc", program, "list")
+    with open(os.path.join(TMP, "list"), "rb") as f:
+        listed = bytearray(f.read())
+    sets, at = [], 0
+    while at < len(listed):
+        sets.append(at)
+        at += 4 + int.from_bytes(listed[at:at + 4], "little")
+    assert len(sets) > 3, sets
+    units = [listed[s + 6:s + 10] for s in sets]
+    for s, u in zip(sets, units[1:] + units[:1]):
+        listed[s + 6:s + 10] = u
+    with open(os.path.join(TMP, "list"), "wb") as f:
+        f.write(listed)
+    run("objcopy", "--update-section", ".debug_aranges=list", program, other)
+    return wrong or expect(ours(other, addresses), want) or \
+        expect(ours(other, addresses[:1]), {int(addresses[0], 16): want[int(addresses[0], 16)]})
+
+
 check("functions without a name", stripped_functions)
 check("debug information in .debug, by .gnu_debuglink", debuglink)
 check("compressed debug information", lambda: debuglink(True))
@@ -604,6 +649,7 @@ for flags in [], ["-no-pie"], ["-fcf-protection=full", "-Wl,-z,now"], ["-Wl,-z,l
 check("programs at a fixed address", fixed_address)
 check("lines without functions", lines_only)
 check("split DWARF", split_dwarf)
+check("a wrong or short list of units changes no name", units_listed)
 
 
 # ── Code that no file has ────────────────────────────────────────────────────────────
