@@ -374,6 +374,10 @@ static void complain_of_nothing(const struct tt_gathering *g, const struct found
         remove_files(g->inner);
     } else if (unseen && *unseen) {
         tt_complain("nothing was recorded: %s", *unseen);
+    } else if (g->is_killed) {
+        tt_complain("%s: nothing was recorded: its process was killed before its "
+                    "recording began",
+                    g->program);
     } else {
         tt_complain("%s: nothing was recorded: the program did not load the preload "
                     "library, or %s is full",

@@ -13,6 +13,7 @@ struct tt_gathering {
     int is_quiet;        /* only what goes wrong is said */
     int reports;         /* shows it too: the most important of it */
     int is_only_shown;   /* the file was not asked for */
+    int is_killed;       /* a signal ended the program */
     struct tt_names_wanted naming; /* borrowed */
 };
 

@@ -95,6 +95,20 @@ static int execute(const char *path, char **argv)
     return errno == ENOENT ? 127 : 126;
 }
 
+/* A signal that ends it waits until the parent can know what was prepared, and remove it. */
+static int prepare(const struct tt_launching *l, const sigset_t *mask)
+{
+    sigset_t all;
+    int error;
+
+    sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, NULL);
+    give_signals_back();
+    error = l->prepare(l->arg);
+    (void)sigprocmask(SIG_SETMASK, mask, NULL);
+    return error;
+}
+
 static void become(const char *path, char **argv, const struct tt_launching *l,
                    const int pair[2], const sigset_t *mask)
 {
@@ -102,9 +116,7 @@ static void become(const char *path, char **argv, const struct tt_launching *l,
     char word;
 
     close(pair[PARENT]);
-    give_signals_back();
-    (void)sigprocmask(SIG_SETMASK, mask, NULL);
-    if (l->prepare(l->arg) == 0 && read_again(pair[CHILD], &word, 1) == 1)
+    if (prepare(l, mask) == 0 && read_again(pair[CHILD], &word, 1) == 1)
         status = execute(path, argv);
     if (send(pair[CHILD], &status, sizeof status, MSG_NOSIGNAL) < 0)
         status = TT_LAUNCH_FAILED;

@@ -266,7 +266,7 @@ int tt_running_find(struct tt_running *r, const char *who, const char *library)
                : TT_LAUNCH_FAILED;
 }
 
-int tt_running_gather(const struct tt_running *r)
+static int gather(const struct tt_running *r, int is_killed)
 {
     const struct tt_gathering g = {.folder = r->folder,
                                    .inner = r->inner[0] ? r->inner : r->folder,
@@ -275,12 +275,15 @@ int tt_running_gather(const struct tt_running *r)
                                    .reports = r->reports,
                                    .is_only_shown = !r->out && r->argv && r->argv[0],
                                    .is_quiet = r->is_quiet,
+                                   .is_killed = is_killed,
                                    .naming = r->naming};
     int error = tt_finish_run(&g);
 
     remove_folders(r); /* unless there is something in them */
     return error;
 }
+
+int tt_running_gather(const struct tt_running *r) { return gather(r, 0); }
 
 int tt_running_go(struct tt_running *r, int (*prepare)(void *arg), void *arg)
 {
@@ -305,7 +308,7 @@ int tt_running_go(struct tt_running *r, int (*prepare)(void *arg), void *arg)
         return -child;
     }
     status = tt_launch_wait(child);
-    (void)tt_running_gather(r);
+    (void)gather(r, WIFSIGNALED(status));
     if (!r->is_module && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
         tt_complain("%s was ended by its filter of system calls (seccomp), perhaps for a "
                     "call of tallytree; '--counter page-faults' records it from outside",

@@ -159,6 +159,7 @@ cat >"$work/early.c" <<'END'
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 pid_t fork(void)
@@ -168,6 +169,8 @@ pid_t fork(void)
     siginfo_t info;
     if (child <= 0 || forks++)
         return child;
+    if (getenv("LATE"))
+        return child;
     if (getenv("FAILS"))
         waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
     else
@@ -175,9 +178,27 @@ pid_t fork(void)
     return child;
 }
 END
+cat >>"$work/early.c" <<'END'
+/* LATE: the child is killed when it has made its folder, of which the parent does not know yet. */
+int mkdir(const char *path, mode_t mode)
+{
+    int (*next)(const char *, mode_t) = (int (*)(const char *, mode_t))dlsym(RTLD_NEXT, "mkdir"), result = next(path, mode);
+    if (getenv("LATE"))
+        raise(SIGTERM);
+    return result;
+}
+END
 cc -D_GNU_SOURCE -shared -fPIC -o "$work/early.so" "$work/early.c" -ldl
 early() { timeout -k 5 500 env LD_PRELOAD="$work/early.so" "$@"; }
 try "be it as early as can be" status 143 early "${record[@]}" sleep 100
+# None of the folders that recordings are in while a program runs.
+nothing_left() { ! compgen -G "$work/.any.tt.*.live" || { ls -laR "$work"/.any.tt.*.live/; return 1; }; }
+late()
+{
+    status 143 early LATE=1 "${record[@]}" sleep 100 2>"$work/err" && nothing_left &&
+        grep "sleep: nothing was recorded: its process was killed before its recording began" "$work/err"
+}
+try "or when its folder has just been made" late
 try "what cannot begin is our own failure, however soon" \
     status 125 early FAILS=1 "$tallytree" record -o "$work/no/such/folder" true
 
@@ -212,7 +233,7 @@ unseen()
         chmod +x "$work/script" && PATH=$PATH:$work "${record[@]}" "$work/script" 2>"$work/err" || { cat "$work/err"; return 1; }
     "$tallytree" report header --csv "$work/any.tt" | grep '^entry.*,unseen,' | cut -d, -f5 | sed "s|$work/||" >"$work/said"
     printf '%s\n' "/bin/true was started without LD_PRELOAD" "zero is statically linked: nothing can be loaded into it" | diff - "$work/said" &&
-        grep -q "2 programs that it started are not recorded" "$work/err" && ! compgen -G "$work/.any.tt.*.live"
+        grep -q "2 programs that it started are not recorded" "$work/err" && nothing_left
 }
 try "programs that it starts, and that cannot be recorded, are named in the header" unseen
 
