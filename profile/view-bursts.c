@@ -8,6 +8,7 @@
 #include "view-bursts.h"
 #include "bursts.h"
 #include "range.h"
+#include "sorted.h"
 #include "view-order.h"
 #include "view.h"
 #include "views.h"
@@ -44,13 +45,35 @@ static void add_columns(struct tt_table *t)
     tt_table_column(t, "samples", "samples", "", TT_COLUMN_AMOUNT, TT_COLUMN_DETAIL);
 }
 
-/* A sample has the time before it: a burst begins where the sample before it ended. */
+/* The last sample of the whole run before this time; 0: there is none. */
+static uint64_t sample_before(const struct tt_profile *p, uint64_t time)
+{
+    const struct tt_profile *whole = p->whole ? p->whole : p;
+    const size_t before = tt_count_up_to(&whole->sample->time, sizeof *whole->sample,
+                                         whole->samples, time ? time - 1 : 0);
+
+    return before && time ? whole->sample[before - 1].time : 0;
+}
+
+/* A sample has the time before it: a burst begins where the sample before it ended, and in the
+ * range that is shown.  Where a range was taken out, that sample may be in it. */
+static uint64_t begin_of(const struct tt_profile *p, const struct tt_burst *b)
+{
+    const uint64_t first = tt_range_shown(p).from,
+                   taken = tt_fact_text(p, TT_FACT_WITHOUT)
+                               ? sample_before(p, p->sample[b->from].time)
+                               : 0,
+                   before = b->from ? p->sample[b->from - 1].time : first,
+                   from = before > taken ? before : taken;
+
+    return from > first ? from : first;
+}
+
 static void add_burst(struct tt_table *t, const struct tt_profile *p,
                       const struct tt_burst *b)
 {
     const struct tt_burst_share *more = &b->more, *less = &b->less;
-    const uint64_t start = tt_range_of_run(p).from,
-                   from = b->from ? p->sample[b->from - 1].time : start,
+    const uint64_t start = tt_range_of_run(p).from, from = begin_of(p, b),
                    to = p->sample[b->to - 1].time;
 
     tt_table_row(t, TT_ROW_ENTRY, 0, 0);

@@ -53,6 +53,13 @@ print(*(0.5 < float(r["self_share"]) < 0.7 for r in csv.DictReader(sys.stdin) if
 try "where nothing changes a note says that there is none" has "$("$tallytree" report bursts "$tmp/nothing.rec")" "bursts: none; in 15000 samples"
 equal "before the burst there is none" "$(entries --time ..29s "$tmp/planted.rec")" ""
 equal "in a range, times are those of the run" "$(entries --limit 1 --time 20s..40s "$tmp/planted.rec" | cut -d' ' -f1-3)" "$name $from $to"
+# A range, or what is left beside one, may begin in the midst of the burst.
+for range in 30.16s..34s not:29s..30.16s; do
+    read -r name from to _ <<<"$(entries --limit 1 --time $range "$tmp/planted.rec")"
+    equal "a burst that has begun before $range has its name" "$name" c
+    try "and begins with what is shown" near "$from" 30160 4
+    try "and ends when it ended" near "$to" 30500 200
+done
 "$tallytree" merge -o "$tmp/planted.tt" "$tmp/planted.rec"
 equal "a merged profile has the same bursts" "$(entries "$tmp/planted.tt")" "$(entries "$tmp/planted.rec")"
 
