@@ -83,8 +83,9 @@ agree()
     perf report -i "$tmp/$name.perf" --no-children -g none -F sample,dso,sym --stdio -t '|' 2>/dev/null |
         sed -n 's/^ *\([0-9]*\) *|\([^|]*\)|\[[.k]\] *\(.*\)$/\2|\3|\1/p' | sed 's/ *|/|/g' >"$tmp/perf"
     "$tallytree" report flat --limit all --json "$tmp/$name.tt" >"$tmp/json" || return
-    python3 - "$tmp/perf" "$tmp/json" <<'END'
-import json, math, os, sys
+    "$tallytree" report header --csv "$tmp/$name.tt" >"$tmp/header" || return
+    python3 - "$tmp/perf" "$tmp/json" "$tmp/header" <<'END'
+import csv, json, math, os, sys
 theirs, ours = {}, {}
 modules_a, modules_b = {}, {}
 lines = [line.rstrip('\n').rsplit('|', 2) for line in open(sys.argv[1])]
@@ -97,6 +98,12 @@ for module, name, samples in lines:
 table = json.load(open(sys.argv[2]))
 keys = [c['key'] for c in table['columns']]
 n = [int(x.split()[1]) for x in table['notes'] if x.startswith('sampled:')][0]
+# On a busy machine samples stand for unequal times: they are worth fewer equal ones.
+facts = {row['name']: row for row in csv.DictReader(open(sys.argv[3]))}
+times, squares = (float(facts.get(f, {'number': 0})['number']) for f in ('weights.times', 'weights.squares'))
+if squares: # of recordings from outside there are none
+    print(f'{n} samples are worth {times * times / squares:.0f}')
+    n = min(n, times * times / squares)
 for row in table['rows']:
     if row['role'] != 'entry':
         continue
