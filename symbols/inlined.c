@@ -47,7 +47,8 @@ struct scope { /* a function, or an inlined one; in the order of the section */
 };
 
 struct unit {
-    Dwarf_Die die; /* where its lines are */
+    Dwarf_Die die;          /* where its lines are */
+    struct tt_spans ranges; /* if it was found by the list */
     int walked;
     struct tt_spans spans; /* of scopes */
     struct scope *scope;   /* owned */
@@ -343,8 +344,10 @@ static int read_list(struct tt_inlined *x, struct bytes *all)
     offset = take(&b, wide);
     address = (size_t)take(&b, 1);
     segment = (size_t)take(&b, 1);
+    if (version != 2 || (address != 8 && address != 4) || segment)
+        return -1;
     more = tt_array_grow(x->listed, x->lists, &x->lists_room, sizeof *more);
-    if (version != 2 || (address != 8 && address != 4) || segment || !more)
+    if (!more)
         return -1;
     x->listed = more;
     x->listed[x->lists] = (struct listed){.offset = offset};
@@ -399,8 +402,7 @@ static void read_lists(struct tt_inlined *x)
     tt_spans_sort(&x->listed_spans);
 }
 
-/* Opens it, if it has the address. */
-static int open_listed(struct tt_inlined *x, struct listed *l, uint64_t address)
+static int open_listed(struct tt_inlined *x, struct listed *l)
 {
     size_t header;
     Dwarf_Off next;
@@ -410,10 +412,13 @@ static int open_listed(struct tt_inlined *x, struct listed *l, uint64_t address)
     if (dwarf_next_unit(x->dwarf, l->offset, &next, &header, NULL, NULL, NULL, NULL, NULL,
                         NULL) != 0 ||
         !dwarf_offdie(x->dwarf, l->offset + header, &die) || !is_unit(&die) ||
-        dwarf_haspc(&die, address) != 1 || !(u = add_unit(x)))
+        !(u = add_unit(x)))
         return -1;
     u->die = die;
     l->unit = (uint32_t)x->units;
+    if (add_ranges(&u->ranges, &die, 0) != 0)
+        return -1;
+    tt_spans_sort(&u->ranges);
     return 0;
 }
 
@@ -422,10 +427,12 @@ static struct unit *listed_unit(struct tt_inlined *x, uint64_t address)
 {
     const struct tt_span *s = tt_spans_find(&x->listed_spans, address);
     struct listed *l = s ? &x->listed[s->item] : NULL;
+    struct unit *u;
 
-    if (!l || (!l->unit && open_listed(x, l, address) != 0))
+    if (!l || (!l->unit && open_listed(x, l) != 0))
         return NULL;
-    return &x->unit[l->unit - 1];
+    u = &x->unit[l->unit - 1];
+    return tt_spans_find(&u->ranges, address) ? u : NULL;
 }
 
 static struct unit *unit_at(struct tt_inlined *x, uint64_t address)
@@ -676,8 +683,10 @@ void tt_inlined_free(struct tt_inlined *x)
 {
     if (!x)
         return;
-    for (size_t i = 0; i < x->units; i++)
+    for (size_t i = 0; i < x->units; i++) {
         forget(&x->unit[i]);
+        tt_spans_fini(&x->unit[i].ranges);
+    }
     free(x->unit);
     tt_spans_fini(&x->spans);
     drop_list(x);
