@@ -342,15 +342,16 @@ static int find_debuginfo(Dwfl_Module *module, void **data, const char *name,
     if (m->stays_here)
         return -1;
     fd = find_copy(m, module, found);
-    if (fd < 0 && !getenv("DEBUGINFOD_URLS")) {
+    if (fd >= 0)
+        return fd;
+    if (!getenv("DEBUGINFOD_URLS")) {
         fd = dwfl_build_id_find_debuginfo(module, data, name, base, path, link, checksum,
                                           found);
         if (fd >= 0 || !path || !may_be_found(m, path, link))
             return fd;
     }
-    return fd >= 0 ? fd
-                   : dwfl_standard_find_debuginfo(module, data, name, base, path, link,
-                                                  checksum, found);
+    return dwfl_standard_find_debuginfo(module, data, name, base, path, link, checksum,
+                                        found);
 }
 
 static int begin(struct tt_debug_file *m, int fd, const char *path)

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "assertion.h"
 #include "demangle.h"
 #include "memory.h"
 #include "source-paths.h"
@@ -319,6 +320,7 @@ static uint64_t take(struct bytes *b, size_t size)
         b->at = b->end;
         return 0;
     }
+    TT_ASSERT(size <= sizeof value);
     memcpy(&value, b->at, size);
     b->at += size;
     return value;
