@@ -52,12 +52,18 @@ __attribute__((noinline, cold, unused)) static void tt_brief_wake(uint32_t *word
     errno = saved;
 }
 
+/* In a process of one thread; nothing could free it. */
+static inline void tt_brief_hold(uint32_t *word)
+{
+    TT_ASSERT(!__atomic_load_n(word, __ATOMIC_RELAXED));
+    __atomic_store_n(word, TT_BRIEF_HELD, __ATOMIC_RELAXED);
+}
+
 /* A lock that is held for moments.  No handler may interrupt its holder and take it. */
 static inline void tt_brief_lock(uint32_t *word)
 {
     if (tt_alone()) {
-        TT_ASSERT(!__atomic_load_n(word, __ATOMIC_RELAXED)); /* nothing could free it */
-        __atomic_store_n(word, TT_BRIEF_HELD, __ATOMIC_RELAXED);
+        tt_brief_hold(word);
         return;
     }
     uint32_t expected = TT_BRIEF_FREE;

@@ -77,7 +77,7 @@ static inline void change_band(struct tt_band *b, int64_t bytes)
         TT_SHOW(b->delta[alive.interval], b->delta[alive.interval] + bytes);
 }
 
-static inline void change_bands(struct tt_heap_site *s, int64_t bytes)
+static inline void change_bands(const struct tt_heap_site *s, int64_t bytes)
 {
     change_band(s->band[TT_BAND_TYPE], bytes);
     change_band(s->band[TT_BAND_BLOCK], bytes);
@@ -98,13 +98,18 @@ static __attribute__((noinline)) void add_changed(struct shard *h)
     h->changed = NULL;
 }
 
-/* Under both locks. */
-static inline void add_shard(struct shard *h, struct tt_space_record *r)
+/* Both under both locks. */
+static inline void see_now(const struct shard *h)
 {
     const uint64_t now = __atomic_load_n(&h->now, __ATOMIC_RELAXED);
 
     if (now > alive.now)
         alive.now = now;
+}
+
+static inline void add_shard(struct shard *h, struct tt_space_record *r)
+{
+    see_now(h);
     TT_SHOW(r->clock, r->clock + h->clock);
     tt_maxima_change(r, h->live, alive.now);
     h->clock = 0;
@@ -358,21 +363,35 @@ static inline void add_to_site(struct shard *h, struct tt_heap_site *s, int64_t 
     h->changed = s;
 }
 
-static inline __attribute__((always_inline)) void change(struct shard *h,
-                                                         struct tt_space_record *r,
-                                                         struct tt_heap_site *s,
-                                                         const struct tt_object *o,
-                                                         int sign)
-{
-    const int64_t bytes = sign * (int64_t)o->bytes;
+/* An event in a process of one thread is compiled apart from those among others. */
+#define EITHER_WAY static inline __attribute__((always_inline))
+#define AMONG_OTHERS static __attribute__((noinline))
 
-    if (s->holding)
-        tt_holding_change(r, s->holding, bytes, sign * (int64_t)o->number);
+EITHER_WAY void lock_shard(struct shard *h, int alone)
+{
+    if (alone)
+        tt_brief_hold(&h->lock);
+    else
+        tt_brief_lock(&h->lock);
+}
+
+/* Bytes that are pending from a time with more threads stay so. */
+static inline void change_alone(const struct shard *h, struct tt_space_record *r,
+                                const struct tt_heap_site *s, int64_t bytes,
+                                uint64_t allocated)
+{
+    change_bands(s, bytes);
+    TT_SHOW(r->clock, r->clock + allocated);
+    see_now(h);
+    tt_maxima_change(r, bytes, alive.now);
+}
+
+static inline void change_shard(struct shard *h, struct tt_space_record *r,
+                                struct tt_heap_site *s, int64_t bytes, uint64_t allocated)
+{
+    h->clock += allocated;
     h->live += bytes;
-    if (tt_alone()) {
-        change_bands(s, bytes);
-        add_shard(h, r);
-    } else if (is_due(h)) {
+    if (is_due(h)) {
         tt_brief_lock(&alive.lock);
         change_bands(s, bytes);
         add_shard(h, r);
@@ -380,6 +399,20 @@ static inline __attribute__((always_inline)) void change(struct shard *h,
     } else if (r->part_shift) {
         add_to_site(h, s, bytes);
     }
+}
+
+/* The object is made (1) or gone (-1); so many bytes were allocated. */
+EITHER_WAY void change(struct shard *h, struct tt_space_record *r, struct tt_heap_site *s,
+                       const struct tt_object *o, int sign, uint64_t allocated, int alone)
+{
+    const int64_t bytes = sign * (int64_t)o->bytes;
+
+    if (s->holding)
+        tt_holding_change(r, s->holding, bytes, sign * (int64_t)o->number);
+    if (alone)
+        change_alone(h, r, s, bytes, allocated);
+    else
+        change_shard(h, r, s, bytes, allocated);
 }
 
 /* A site that is freed must not be among the changed ones. */
@@ -398,33 +431,44 @@ static inline uint64_t clock_of(const struct shard *h, const struct tt_space_rec
     return __atomic_load_n(&r->clock, __ATOMIC_RELAXED) + h->clock;
 }
 
-uint64_t tt_alive_made(struct tt_space_record *r, struct tt_heap_site *s,
-                       const struct tt_object *o)
+EITHER_WAY uint64_t made(struct tt_space_record *r, struct tt_heap_site *s,
+                         const struct tt_object *o, int alone)
 {
     struct shard *h = &shard[s->shard];
     uint64_t clock;
 
     see_time(h, r, o);
-    tt_brief_lock(&h->lock);
-    h->clock += o->bytes + !o->bytes;
-    clock = clock_of(h, r);
+    lock_shard(h, alone);
     TT_SHOW(s->objects, s->objects + 1);
-    change(h, r, s, o, 1);
+    change(h, r, s, o, 1, o->bytes + !o->bytes, alone);
+    clock = clock_of(h, r);
     tt_brief_unlock(&h->lock);
     return clock;
 }
 
-uint64_t tt_alive_gone(struct tt_space_record *r, struct tt_heap_site *s,
+AMONG_OTHERS uint64_t made_among_others(struct tt_space_record *r, struct tt_heap_site *s,
+                                        const struct tt_object *o)
+{
+    return made(r, s, o, 0);
+}
+
+uint64_t tt_alive_made(struct tt_space_record *r, struct tt_heap_site *s,
                        const struct tt_object *o)
+{
+    return tt_alone() ? made(r, s, o, 1) : made_among_others(r, s, o);
+}
+
+EITHER_WAY uint64_t gone(struct tt_space_record *r, struct tt_heap_site *s,
+                         const struct tt_object *o, int alone)
 {
     struct shard *h = &shard[s->shard];
     uint64_t clock;
     int is_free;
 
     see_time(h, r, o);
-    tt_brief_lock(&h->lock);
+    lock_shard(h, alone);
     clock = clock_of(h, r);
-    change(h, r, s, o, -1);
+    change(h, r, s, o, -1, 0, alone);
     TT_ASSERT(s->objects > 0);
     is_free = s->objects == 1 && !s->owner;
     if (is_free)
@@ -434,6 +478,18 @@ uint64_t tt_alive_gone(struct tt_space_record *r, struct tt_heap_site *s,
     if (is_free)
         tt_site_give(s);
     return clock;
+}
+
+AMONG_OTHERS uint64_t gone_among_others(struct tt_space_record *r, struct tt_heap_site *s,
+                                        const struct tt_object *o)
+{
+    return gone(r, s, o, 0);
+}
+
+uint64_t tt_alive_gone(struct tt_space_record *r, struct tt_heap_site *s,
+                       const struct tt_object *o)
+{
+    return tt_alone() ? gone(r, s, o, 1) : gone_among_others(r, s, o);
 }
 
 uint64_t tt_alive_split(struct tt_space_record *r, struct tt_heap_site *s,
@@ -446,11 +502,9 @@ uint64_t tt_alive_split(struct tt_space_record *r, struct tt_heap_site *s,
     TT_ASSERT(parts > 0);
     see_time(h, r, whole);
     tt_brief_lock(&h->lock);
-    change(h, r, s, whole, -1);
-    for (int i = 0; i < parts; i++) {
-        h->clock += part[i].object.bytes;
-        change(h, r, s, &part[i].object, 1);
-    }
+    change(h, r, s, whole, -1, 0, 0);
+    for (int i = 0; i < parts; i++)
+        change(h, r, s, &part[i].object, 1, part[i].object.bytes, 0);
     clock = clock_of(h, r);
     TT_SHOW(s->objects, s->objects + (uint32_t)parts - 1);
     tt_brief_unlock(&h->lock);

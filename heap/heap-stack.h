@@ -11,9 +11,8 @@ struct tt_heap_site *tt_heap_look(struct tt_thread_heap *, uint32_t type,
                                   struct tt_recalled *);
 
 /* The site of the allocator's caller; NULL: no memory. */
-static inline struct tt_heap_site *tt_heap_site_of(struct tt_thread_heap *h,
-                                                   uint32_t type,
-                                                   const struct tt_caller *c)
+static inline __attribute__((always_inline)) struct tt_heap_site *tt_heap_site_of(
+    struct tt_thread_heap *h, uint32_t type, const struct tt_caller *c)
 {
     const struct tt_grafting *g = &h->hanging;
     const struct tt_frame *at = tt_graft_activation(g, c->sp);

@@ -120,8 +120,9 @@ static inline struct tt_heap_site *own_site(struct tt_thread_heap *h,
     return is_own(h, origin) ? origin : tt_heap_site_for(h, origin);
 }
 
-static void forget_object(struct tt_thread_heap *h, const struct tt_object *o,
-                          int temporary)
+static inline __attribute__((always_inline)) void forget_object(struct tt_thread_heap *h,
+                                                                const struct tt_object *o,
+                                                                int temporary)
 {
     struct tt_heap_site *origin = tt_site_at(tt_made_by(o)), *s = own_site(h, origin);
     const uint64_t now = tt_alive_gone(h->space, origin, o);
@@ -135,7 +136,8 @@ static void forget_object(struct tt_thread_heap *h, const struct tt_object *o,
 }
 
 /* The bytes that an object takes beyond the requested size. */
-static uint32_t overhead_of(void *p, size_t size, enum tt_heap_type type)
+static inline __attribute__((always_inline)) uint32_t overhead_of(void *p, size_t size,
+                                                                  enum tt_heap_type type)
 {
     const int is_sized = heap.usable && type != TT_HEAP_MMAP &&
                          (type != TT_HEAP_NEW || tt_heap_new_is_sized);
@@ -176,8 +178,9 @@ static inline __attribute__((always_inline)) struct tt_heap_site *count_made(
     return s;
 }
 
-static struct tt_heap_site *record_made(struct tt_thread_heap *h, void *p, size_t size,
-                                        enum tt_heap_type type, const struct tt_caller *c)
+static inline __attribute__((always_inline)) struct tt_heap_site *record_made(
+    struct tt_thread_heap *h, void *p, size_t size, enum tt_heap_type type,
+    const struct tt_caller *c)
 {
     struct tt_object o, before;
     struct tt_heap_site *s = count_made(h, p, size, type, c, &o);
@@ -363,7 +366,9 @@ static void forget_unowned(const struct tt_object *o)
         (void)tt_alive_gone(tt_heap_space(tt_recording_now()), s, o);
 }
 
-static inline void forget(struct tt_thread_heap *h, const struct tt_object *o, void *p)
+static inline __attribute__((always_inline)) void forget(struct tt_thread_heap *h,
+                                                         const struct tt_object *o,
+                                                         void *p)
 {
     if (TT_UNLIKELY(tt_otel_memory_free_semaphore))
         tt_probe_free(p);
