@@ -3,7 +3,11 @@
 package Slowest;
 use strict;
 use warnings;
-use parent 'TAP::Formatter::Console';
+use TAP::Formatter::Console;
+use TAP::Formatter::File;
+
+# A file has a line for each test, a terminal also which ones run.
+our @ISA = -t STDOUT ? 'TAP::Formatter::Console' : 'TAP::Formatter::File';
 
 sub summary
 {
