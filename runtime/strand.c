@@ -465,6 +465,11 @@ static void leave_tree(struct tt_thread *t, struct tt_recording *r)
 {
     struct ended *e;
 
+    if (t->record->state == TT_STRAND_NONE) { /* hidden until it would be used */
+        tt_tree_fini(&t->tree);
+        give_record(r, t->record);
+        return;
+    }
     __atomic_store_n(&t->record->state, TT_STRAND_ENDED, __ATOMIC_RELEASE);
     if (r != tt_recording ||
         __atomic_load_n(&r->header->state, __ATOMIC_RELAXED) != TT_RECORDING_OPEN ||

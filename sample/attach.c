@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "block.h"
+#include "cell.h"
 #include "clock.h"
 #include "descent.h"
 #include "graft.h"
@@ -49,12 +50,19 @@ enum {
     TABLES_MAX = 96 << 20, /* bytes of unwind tables; beyond it they are rebuilt */
     LABELS_MAX = 1024,
     ENDED = 64,
+    LEAVING = 1024,
+    LEAVES = 20000000, /* ns: a thread is still sampled after the event of its end */
     ENDED_LATELY = 1000000000, /* ns: its number may be another one's after that */
     SETTLED = 2000000          /* ns: older events have been written */
 };
 
+/* Threads without a number: those whose numbers are free already, pid and tid; and the time
+ * that is in no sample. */
+static const uint32_t DEAD = UINT32_MAX, UNKNOWN = UINT32_MAX - 1;
+
 static const char idle_name[] = "[idle]", unknown_name[] = "[unattributed]",
-                  machine_name[] = "[machine]";
+                  machine_name[] = "[machine]", dead_name[] = "[ended threads]",
+                  shared_name[] = "[other threads]";
 
 struct process {
     uint32_t pid;
@@ -65,7 +73,7 @@ struct process {
     struct tt_java *java;     /* the same */
     char name[TT_NAME_SIZE];
     tt_block labels; /* of a machine: the process's labels; 0: not known */
-    int is_wanted;
+    int is_wanted, has_ended;
     int is_waker; /* it is not recorded, but has woken a thread that is */
     char *begun;  /* owned: the program that it became, until it maps something */
     struct process *next;
@@ -76,7 +84,8 @@ struct task { /* a thread of a process */
     uint64_t source; /* the thread whose events it uses: itself, or an ancestor */
     char name[TT_NAME_SIZE];
     struct tt_strand self;
-    struct tt_thread *thread; /* NULL: no sample so far */
+    struct tt_thread *thread;  /* NULL: no sample so far */
+    int has_ended, is_refused; /* refused: its thread is the one that others share */
     struct tt_off_cpu off;
     struct task *next;
 };
@@ -104,6 +113,14 @@ struct tt_attach {
         char name[TT_NAME_SIZE];
     } ended[ENDED];
     uint32_t ends;
+    struct leaving { /* in the order of their ends */
+        uint32_t pid, tid;
+        uint64_t time;
+    } leaving[LEAVING];
+    uint32_t left,
+        leaves; /* those before `left` are gone; those before `leaves` have ended */
+    struct tt_strand shared_self;
+    struct tt_thread *shared; /* for threads that find no room; NULL: none has a strand */
     char *unseen[UNSEEN_MAX]; /* owned; programs, each once */
     uint32_t unseens;
     int lost; /* events were lost: a missing one may have been among them */
@@ -522,7 +539,9 @@ static struct task *get_task(struct tt_attach *a, const struct process *p, uint3
     t->pid = p->pid;
     t->tid = tid;
     (void)snprintf(path, sizeof path, "/proc/%u/task/%u/comm", p->pid, tid);
-    if (p->pid)
+    if (tid == DEAD)
+        (void)snprintf(t->name, sizeof t->name, "%s", dead_name);
+    else if (p->pid)
         read_name(t->name, path);
     else
         (void)snprintf(t->name, sizeof t->name, "%s", tid ? unknown_name : idle_name);
@@ -531,7 +550,16 @@ static struct task *get_task(struct tt_attach *a, const struct process *p, uint3
     return t;
 }
 
-/* Its strand stays in the recording as an ended one. */
+/* It stays in the recording as an ended one. */
+static void end_strand(struct tt_thread *thread)
+{
+    if (!thread)
+        return;
+    tt_busy_enter(&thread->busy);
+    tt_thread_detach(thread);
+    tt_thread_free(thread);
+}
+
 static void drop_task(struct tt_attach *a, uint32_t tid)
 {
     struct task **at = task_slot(a, tid), *t = *at;
@@ -540,11 +568,8 @@ static void drop_task(struct tt_attach *a, uint32_t tid)
         return;
     *at = t->next;
     tt_off_cpu_settle(&t->off, t->thread);
-    if (t->thread) {
-        tt_busy_enter(&t->thread->busy);
-        tt_thread_detach(t->thread);
-        tt_thread_free(t->thread);
-    }
+    if (!t->is_refused)
+        end_strand(t->thread);
     tt_off_cpu_free(&t->off);
     free(t);
 }
@@ -579,20 +604,51 @@ static void name_strand(struct tt_attach *a, struct task *t)
     memcpy(r->name, is_main ? "main" : t->name, is_main ? 5 : TT_NAME_SIZE);
 }
 
+static struct tt_thread *new_strand(struct tt_strand *self)
+{
+    struct tt_thread *thread = tt_thread_new(self);
+
+    if (!thread)
+        return NULL;
+    thread->named = 1; /* by us: the system's name is of our own thread */
+    if (tt_thread_attach(thread) == 0)
+        return thread;
+    tt_thread_free(thread);
+    return NULL;
+}
+
+/* Made while there is room.  Readers do not see it until it has a sample. */
+static void make_shared(struct tt_attach *a)
+{
+    enum { PART = 4096 }; /* of the budget, in cells */
+    struct tt_strand_record *r;
+
+    a->shared = new_strand(&a->shared_self);
+    if (!a->shared)
+        return;
+    r = a->shared->record;
+    r->thread = r->process = 0;
+    memcpy(r->name, shared_name, sizeof shared_name);
+    __atomic_store_n(&r->state, TT_STRAND_NONE, __ATOMIC_RELEASE);
+    (void)tt_tree_reserve(&a->shared->tree,
+                          tt_recording->header->pages / (PART / TT_PAGE_CELLS));
+}
+
+/* A thread that finds no room is counted once, and shares a strand with others. */
 static struct tt_thread *get_strand(struct tt_attach *a, struct task *t)
 {
-    if (t->thread)
+    if (t->thread || t->is_refused)
         return t->thread;
-    t->thread = tt_thread_new(&t->self);
-    if (!t->thread)
-        return NULL;
-    t->thread->named = 1; /* by us: the system's name is of our own thread */
-    if (tt_thread_attach(t->thread) != 0) {
-        tt_thread_free(t->thread);
-        t->thread = NULL;
-        return NULL;
+    if (!a->shared)
+        make_shared(a);
+    t->thread = new_strand(&t->self);
+    t->is_refused = !t->thread;
+    if (t->thread) {
+        name_strand(a, t);
+    } else if (a->shared) {
+        t->thread = a->shared;
+        __atomic_store_n(&a->shared->record->state, TT_STRAND_OPEN, __ATOMIC_RELEASE);
     }
-    name_strand(a, t);
     return t->thread;
 }
 
@@ -608,22 +664,33 @@ static char *find_program(const struct process *p)
     return strdup(length > 0 ? program : p->name);
 }
 
+/* Its number may be that of a thread that has ended. */
+static void begin_task(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    const struct task *t = *task_slot(a, e->tid);
+
+    if (t && t->has_ended)
+        drop_task(a, e->tid);
+    if (e->pid != e->of.forked.pid)
+        fork_process(a, e->pid, e->of.forked.pid);
+}
+
 /* Time after exec is not this program's: ends the strand. */
 static void name_task(struct tt_attach *a, const struct tt_perf_event *e)
 {
     struct process *p = *process_slot(a, e->pid);
     const tt_block labels = p ? p->labels : 0;
     const int is_wanted = p ? p->is_wanted : 0, is_waker = p ? p->is_waker : 0;
-    struct task *t;
+    struct task *t = *task_slot(a, e->tid);
 
-    if (e->of.named.exec && a->options.is_machine)
+    if (e->of.named.exec && (a->options.is_machine || (t && t->has_ended)))
         drop_task(a, e->tid);
     else if (p && e->tid == e->pid)
         (void)snprintf(p->name, sizeof p->name, "%s", e->of.named.name);
     t = *task_slot(a, e->tid);
     if (t)
         (void)snprintf(t->name, sizeof t->name, "%s", e->of.named.name);
-    if (t && t->thread)
+    if (t && t->thread && !t->is_refused)
         name_strand(a, t);
     if (!e->of.named.exec)
         return;
@@ -648,16 +715,41 @@ static void note_end(struct tt_attach *a, const struct process *p, uint64_t now)
     memcpy(e->name, p->name, sizeof e->name);
 }
 
+/* Drops what ended before that time; and one more, if there is no room for another. */
+static void drop_ended(struct tt_attach *a, uint64_t before)
+{
+    TT_ASSERT(a->leaves - a->left <= LEAVING);
+    while (a->left != a->leaves) {
+        const struct leaving *l = &a->leaving[a->left % LEAVING];
+        const struct task *t = *task_slot(a, l->tid);
+        const struct process *p = *process_slot(a, l->pid);
+        if (l->time >= before && a->leaves - a->left < LEAVING)
+            break;
+        a->left++;
+        /* Else the number is another one's by now. */
+        if (t && t->has_ended)
+            drop_task(a, l->tid);
+        if (p && p->has_ended && l->tid == l->pid)
+            drop_process(a, l->pid);
+    }
+}
+
+/* The thread runs some instructions more, of which there may be samples. */
 static void end_task(struct tt_attach *a, const struct tt_perf_event *e)
 {
-    const struct process *p = *process_slot(a, e->pid);
+    struct process *p = *process_slot(a, e->pid);
+    struct task *t = *task_slot(a, e->tid);
 
-    drop_task(a, e->tid);
-    if (e->tid != e->pid)
-        return;
-    if (p)
+    drop_ended(a, e->time - LEAVES);
+    if (t) {
+        tt_off_cpu_settle(&t->off, t->thread);
+        t->has_ended = 1;
+    }
+    if (p && e->tid == e->pid) {
         note_end(a, p, e->time);
-    drop_process(a, e->pid);
+        p->has_ended = 1;
+    }
+    a->leaving[a->leaves++ % LEAVING] = (struct leaving){e->pid, e->tid, e->time};
 }
 
 /* ── Stacks ───────────────────────────────────────────────────────────────────────── */
@@ -932,26 +1024,43 @@ static void charge(struct tt_attach *a, struct tt_thread *t, struct drawn d)
     tt_busy_leave(&t->busy);
 }
 
+/* The process of a sample, and the number of its thread.  Of one that ended some time ago
+ * nothing is known any more. */
+static struct process *get_sampled(struct tt_attach *a, const struct tt_perf_event *e,
+                                   uint32_t *tid)
+{
+    struct process *p = e->pid == DEAD ? NULL : get_recorded(a, e->pid);
+
+    *tid = e->tid;
+    if (p && (p->name[0] || p->regions.count))
+        return p;
+    if (p)
+        drop_process(a, e->pid);
+    *tid = DEAD;
+    return get_process(a, a->options.is_machine ? 0 : a->pid);
+}
+
 /* A thread that began while events were opened may have two of them. */
 static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
 {
-    struct process *p = e->time < a->from ? NULL : get_recorded(a, e->pid);
+    uint32_t tid = 0;
+    struct process *p = e->time < a->from ? NULL : get_sampled(a, e, &tid);
     const int is_kept = p && (!a->options.is_machine || p->is_wanted);
-    struct task *t = is_kept ? get_task(a, p, e->tid) : NULL;
+    struct task *t = is_kept ? get_task(a, p, tid) : NULL;
     struct tt_thread *thread;
 
     if (p && !is_kept && !e->counter)
         a->others += e->of.sample.weight;
-    if (!t || (t->source && t->source != e->source))
+    if (!t || (tid != DEAD && t->source && t->source != e->source))
         return;
     t->source = e->source;
     thread = get_strand(a, t);
     if (!thread)
         return;
-    if (p->pid || !a->options.is_machine)
-        find_stack(a, p, e);
-    else
+    if (!tid && a->options.is_machine)
         find_nothing(a, idle_name);
+    else
+        find_stack(a, p, e);
     charge(a, thread,
            (struct drawn){e->of.sample.weight, 1, e->time, a->metric[e->counter]});
     a->hanging.wait = NULL;
@@ -965,7 +1074,7 @@ static void take_rest(struct tt_attach *a)
     const uint64_t all = tt_perf_processors(a->events) * (a->until - a->since),
                    known = a->charged + a->others, period = tt_perf_period(a->events);
     struct process *p = get_process(a, 0);
-    struct task *t = p && p->is_wanted && all > known ? get_task(a, p, UINT32_MAX) : NULL;
+    struct task *t = p && p->is_wanted && all > known ? get_task(a, p, UNKNOWN) : NULL;
     struct tt_thread *thread = t ? get_strand(a, t) : NULL;
     uint64_t samples = (all - known) / period;
 
@@ -1088,7 +1197,7 @@ static void take_sleep(struct tt_attach *a, const struct tt_perf_event *e)
                          ? get_task(a, p, e->tid)
                          : NULL;
 
-    if (!t || (t->source && t->source != e->source))
+    if (!t || t->has_ended || (t->source && t->source != e->source))
         return;
     t->source = e->source;
     tt_off_cpu_settle(&t->off, t->thread);
@@ -1204,7 +1313,8 @@ static void take_waking(struct tt_attach *a, const struct tt_perf_event *e)
     struct task *t = *task_slot(a, (uint32_t)e->of.sample.woken);
     int is_here;
 
-    if (!t || !t->thread || e->time < a->from || !tt_off_cpu_is_woken(&t->off, e->time))
+    if (!t || !t->thread || t->has_ended || e->time < a->from ||
+        !tt_off_cpu_is_woken(&t->off, e->time))
         return;
     is_here = !is_interrupt(a, e);
     t->off.waker.count = 0;
@@ -1219,8 +1329,8 @@ static struct task *get_switched(struct tt_attach *a, const struct tt_perf_event
     struct task *t = *task_slot(a, e->tid);
     struct process *p;
 
-    if (t && t->thread)
-        return t;
+    if (t && (t->thread || t->has_ended))
+        return t->has_ended ? NULL : t;
     if (e->time < a->from || a->options.is_machine || !e->of.switched.is_preempted)
         return NULL;
     p = get_recorded(a, e->pid);
@@ -1284,8 +1394,8 @@ static void take_record(struct tt_attach *a, const struct tt_perf_event *e)
         name_task(a, e);
     else if (e->kind == TT_PERF_EXITED)
         end_task(a, e);
-    else if (e->pid != e->of.forked.pid)
-        fork_process(a, e->pid, e->of.forked.pid);
+    else
+        begin_task(a, e);
 }
 
 static void take_event(void *arg, const struct tt_perf_event *e)
@@ -1370,6 +1480,7 @@ unsigned tt_attach_step(struct tt_attach *a, uint64_t before)
     unsigned ms, spent;
 
     read_events(a, before);
+    drop_ended(a, (before < began ? before : began) - SETTLED - LEAVES);
     if (a->options.is_machine)
         trim_tables(a);
     ms = rest(a);
@@ -1525,6 +1636,8 @@ static void end_strands(struct tt_attach *a)
     for (size_t i = 0; i < BUCKETS; i++)
         while (a->task[i])
             drop_task(a, a->task[i]->tid);
+    end_strand(a->shared);
+    a->shared = NULL;
 }
 
 void tt_attach_stop(struct tt_attach *a, uint64_t until)
