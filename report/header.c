@@ -126,9 +126,10 @@ static void put_amount(struct tt_text *out, const struct tt_profile *p,
 {
     const char *name = name_of(p, f), *of = strchr(name, '.'),
                *text = tt_profile_string(p, f->text), *unit = unit_of(p, text);
+    const int is_of_log = strcmp(name, "lost.timed") == 0;
     char label[64];
 
-    if (strcmp(name, "evicted") == 0)
+    if (strcmp(name, "evicted") == 0 || is_of_log)
         unit = unit_of_time(p);
     if (is_duration(name))
         unit = "ns";
@@ -140,7 +141,8 @@ static void put_amount(struct tt_text *out, const struct tt_profile *p,
         tt_text_amount(out, f->number, unit);
     if (of) {
         tt_text_put(out, " ");
-        tt_text_show(out, of + 1, SIZE_MAX);
+        tt_text_show(out, is_of_log ? "of samples found no room in the log" : of + 1,
+                     SIZE_MAX);
     }
     if (*text) {
         tt_text_put(out, of ? " of " : " ");

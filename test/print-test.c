@@ -699,6 +699,7 @@ TEST(the_header_says_what_made_a_profile_and_what_it_lacks)
 
     begin_profile(&m);
     tt_builder_fact(m.b, "lost.pushes", TT_FACT_SUM, 12, "");
+    tt_builder_fact(m.b, "lost.timed", TT_FACT_SUM, 5821597345, "");
     tt_builder_fact(m.b, "torn", TT_FACT_SUM, 1, "");
     tt_builder_fact(m.b, "evicted", TT_FACT_SUM, 2500000, "");
     tt_builder_fact(m.b, "hidden.unseen", TT_FACT_EACH, 3000, "time");
@@ -724,6 +725,7 @@ TEST(the_header_says_what_made_a_profile_and_what_it_lacks)
                      "hidden      3.000 µs unseen of time\n"
                      "hidden      7 unseen of widgets\n"
                      "lost        12 pushes\n"
+                     "lost        5.822 s of samples found no room in the log\n"
                      "torn        1\n"
                      "\n");
 }
