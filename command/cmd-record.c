@@ -102,7 +102,7 @@ static const struct tt_flag record_flags[] = {
     {"recursion", 0, PASSED, "POLICY", TT_RECURSION_VALUES,
      "how recursion is folded (default: none; scopes: edge)"},
     {"budget", 0, PASSED, "BYTES", NULL,
-     "limit memory of each process to BYTES (default: 64M)"},
+     "limit memory of each process (default: 64M; -a: 256M)"},
     {"log", 0, PASSED, "SIZE", "none", NULL},
     {"histogram", 0, LINKED, NULL, NULL, NULL},
     {"slowest", 0, LINKED, "SCOPE:K", NULL, NULL},
@@ -140,6 +140,7 @@ static const struct tt_flag record_flags[] = {
 
 /* A sample of each processor takes less than 100 us. */
 #define MACHINE_HZ "100"
+#define MACHINE_BUDGET "256M" /* each of many programs has other contexts */
 
 struct record {
     char words[2048];             /* for the runtime */
@@ -160,7 +161,7 @@ struct record {
     int is_machine;
     struct tt_attach_filter filter; /* of a machine's processes */
     unsigned char *processor;       /* owned; of each: is it recorded?  NULL: all are */
-    int is_rated;                   /* the rate of samples is given */
+    int is_rated, is_budgeted;      /* the rate of samples is given; the budget is */
     enum tt_perf_side side;
     uint64_t stack; /* bytes of each stack that are copied from outside; 0: as ever */
     struct tt_vector
@@ -395,6 +396,7 @@ static int take_flag(struct record *r, const struct tt_flags *f)
     case LINKED:
         return take_mode(r, flag->name, value);
     case PASSED:
+        r->is_budgeted |= strcmp(flag->name, "budget") == 0;
         return add_words(r, flag->name, value);
     case MANNER:
         r->manner = 1;
@@ -512,6 +514,9 @@ static int read_flags(struct record *r, int argc, char **argv)
         return TT_LAUNCH_FAILED;
     }
     if (r->is_machine && !r->is_rated && take_sampled(r, MACHINE_HZ) != 0)
+        return TT_LAUNCH_FAILED;
+    if (r->is_machine && !r->is_budgeted && !r->chain.interval &&
+        add_words(r, "budget", MACHINE_BUDGET) != 0)
         return TT_LAUNCH_FAILED;
     if (r->is_machine && r->pids.count) {
         (void)tt_command_wants(
