@@ -292,11 +292,13 @@ static size_t group_by(const struct strands *v, const struct tt_figures *figures
     return groups;
 }
 
-/* Computes how far each is from the median; notes those beyond STRAY. */
+/* Computes how far each is from the median; notes those beyond STRAY.  Not of a machine, whose
+ * programs differ. */
 static int find_strays(struct strands *v, const struct strand_group *group, size_t groups,
                        double *away)
 {
     double *self = tt_memory_get(v->l->memory, groups * sizeof *self);
+    const size_t fewest = tt_fact_number(v->l->p, "processors") ? SIZE_MAX : FEWEST_USUAL;
     size_t strays = 0, worst = 0;
     int error = -TT_ERR_MEMORY;
 
@@ -305,7 +307,7 @@ static int find_strays(struct strands *v, const struct strand_group *group, size
     if (self)
         error = tt_away_from_median(self, away, groups, v->l->memory);
     tt_memory_put(v->l->memory, self);
-    for (size_t i = 0; !error && groups >= FEWEST_USUAL && i < groups; i++) {
+    for (size_t i = 0; !error && groups >= fewest && i < groups; i++) {
         strays += away[i] > STRAY || away[i] < -STRAY;
         if (away[i] * away[i] > away[worst] * away[worst])
             worst = i;

@@ -104,6 +104,8 @@ for name, budget in ("256K", ["--budget", "256K"]), ("by default", []):
     said = f"{facts}\n{seen:.0f} of {whole:.0f}, others {others}"
     check(f"{name}: strands have all time of all processors", abs(seen / whole - 1) > 0.02 and said)
     check("so has the root", abs(sum(float(r["self"]) for r in report("flat") if r["role"] == "entry") / whole - 1) > 0.02 and said)
+    text = subprocess.run([TALLYTREE, "report", "strands", "profile"], cwd=TMP, check=True, capture_output=True, text=True).stdout
+    check("different programs are no outliers", ("outliers" in text or "from median" in text) and text)
     check("each has a name", [row for row in strands if not row["name"] or row["name"].startswith("thread ")])
     if not budget:
         check("all threads have room", (facts["lost.strands"] or others) and said)
