@@ -291,10 +291,24 @@ static int count_processes(const struct tt_profile *p)
     return count;
 }
 
+/* "2 processes"; of a machine whose rows have threads of many: "16039 threads". */
+static void put_sources(char *out, size_t size, const struct tt_profile *p, int processes)
+{
+    const int is_of_machine = tt_fact_number(p, "processors") != 0;
+    uint64_t threads = 0;
+
+    for (uint32_t s = 0; is_of_machine && s < p->strands; s++)
+        threads += p->strand[s].members;
+    if (threads > p->strands)
+        (void)snprintf(out, size, "%llu threads", (unsigned long long)threads);
+    else
+        (void)snprintf(out, size, "%d process%s", processes, processes == 1 ? "" : "es");
+}
+
 static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
                       const struct found *found)
 {
-    char count[COUNT_SIZE], objects[COUNT_SIZE] = "";
+    char count[COUNT_SIZE], objects[COUNT_SIZE] = "", sources[COUNT_SIZE];
     int unseen = 0, processes = found->processes;
 
     if (tt_fact_number(p, "recordings") == 1 && p->strands)
@@ -306,9 +320,9 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
                   : "samples");
     if (total_of(p, "objects"))
         put_count(objects, p, "objects");
-    tt_complain("%s: %s%s%s of %d process%s in %s", g->program, count,
-                *objects ? " and " : "", objects, processes, processes == 1 ? "" : "es",
-                g->out);
+    put_sources(sources, sizeof sources, p, processes);
+    tt_complain("%s: %s%s%s of %s in %s", g->program, count, *objects ? " and " : "",
+                objects, sources, g->out);
     tell(p, "rate");
     tell_interpreters(p);
     for (char *const *u = found->unseen; u && *u; u++)

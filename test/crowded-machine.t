@@ -4,6 +4,7 @@
 thread that finds no room is counted once."""
 import csv
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -80,13 +81,13 @@ def report(*words):
 
 
 def record(budget):
-    """The facts, and the time of each strand."""
-    subprocess.run([TALLYTREE, "record", "-a", *budget, "-o", "profile", "--", "sh", "-c",
+    """The message, the facts, and the time of each strand."""
+    said = subprocess.run([TALLYTREE, "record", "-a", *budget, "-o", "profile", "--", "sh", "-c",
                     f"i=0; while [ $i -lt {PROGRAMS} ]; do i=$((i + 1)); ln -sf program p$i; ./p$i $i & "
                     "[ $((i % 10)) != 0 ] || wait; done; wait"],
-                   cwd=TMP, check=True, capture_output=True)
+                   cwd=TMP, check=True, capture_output=True, text=True).stderr
     facts = {row["name"]: float(row["number"] or 0) for row in report("header")}
-    return facts, [row for row in report("strands") if row["role"] == "entry"]
+    return said, facts, [row for row in report("strands") if row["role"] == "entry"]
 
 
 if subprocess.run([TALLYTREE, "record", "-a", "--duration", "0.1", "-o", os.path.join(TMP, "none")],
@@ -97,7 +98,7 @@ with open(os.path.join(TMP, "program.c"), "w", encoding="ascii") as f:
     f.write(SOURCE)
 subprocess.run(["cc", "-O1", "-g", "-pthread", "-o", "program", "program.c"], cwd=TMP, check=True)
 for name, budget in ("256K", ["--budget", "256K"]), ("by default", []):
-    facts, strands = record(budget)
+    message, facts, strands = record(budget)
     whole = facts["lasted"] * facts["processors"]
     seen = sum(float(row["self"]) for row in strands)
     others = [float(row["self"]) for row in strands if row["name"] == "[other threads]"]
@@ -107,6 +108,8 @@ for name, budget in ("256K", ["--budget", "256K"]), ("by default", []):
     text = subprocess.run([TALLYTREE, "report", "strands", "profile"], cwd=TMP, check=True, capture_output=True, text=True).stdout
     check("different programs are no outliers", ("outliers" in text or "from median" in text) and text)
     check("each has a name", [row for row in strands if not row["name"] or row["name"].startswith("thread ")])
+    check("the message has the number of threads, or of processes",
+          not re.search(r" samples of [1-9]\d+ (threads|processes) in profile$", message, re.M) and message)
     if not budget:
         check("all threads have room", (facts["lost.strands"] or others) and said)
         header = subprocess.run([TALLYTREE, "report", "header", "profile"], cwd=TMP, check=True, capture_output=True, text=True).stdout
