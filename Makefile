@@ -31,7 +31,7 @@ mutants: ; $(call build,build-asan,$(ASAN),,tallytree) && tools/mutants build-as
 LONG = $(patsubst %,build-clang/test/%-test,crash damage digest filter-edge kill limits naming profile restart \
 	sample-log signal since sites space switch-signal threads view view-edge view-tree window)
 # What `make test` tries with one seed, size or version.
-LONGER = $(patsubst %,test/%.t,agree amalgamation chain debian debian-heap formats-jfr formats-pprof guest heap hidden hooks lazy locks-same merge mpi python \
+LONGER = $(patsubst %,test/%.t,agree amalgamation chain crowded-machine debian debian-heap formats-jfr formats-pprof guest heap hidden hooks lazy locks-same merge mpi python \
 	replay same scripts switch symbolize toggles unwind wake web-axe)
 long longer: export TT_LONG = $@
 long: CHECKED = -clang

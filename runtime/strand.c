@@ -231,14 +231,14 @@ static struct ended *share_row(struct tt_strand_record *record)
 }
 
 /* The first so many names have separate rows; all others share one.  On a machine each
- * program has its own rows, as long as there are not too many. */
+ * program has its own rows, as long as there are not too many; so has the machine itself. */
 static struct ended *row_for(struct tt_strand_record *record)
 {
     const int of_machine = tt_recording->header->processors != 0;
     const uint32_t most = of_machine ? MACHINE_ROWS_MAX : ROWS_MAX;
     struct ended *row = find_row(record);
 
-    if (row || all.row_count < most - 1)
+    if (row || all.row_count < most - 1 || (of_machine && !record->process))
         return row;
     row = share_row(record);
     if (row || !of_machine || all.row_count < 2 * most - 1)

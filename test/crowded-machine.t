@@ -119,5 +119,11 @@ for name, budget in ("256K", ["--budget", "256K"]), ("by default", []):
         most = PROGRAMS * (THREADS + 3) + 200
         check("a thread that finds no room is counted once", not 0 < facts["lost.strands"] <= most and said)
         check("and its time is that of the other threads", (not others or len(others) != 1) and said)
+if os.environ.get("TT_LONG"):
+    # More programs than there are rows.
+    PROGRAMS = 1500
+    message, facts, strands = record(["--budget", "32M"])
+    check("many programs share rows", not [row for row in strands if row["name"] == "[other threads]" and row["process"].startswith("p")] and strands)
+    check("but the idle time has its own", len([row for row in strands if row["name"] == "[idle]"]) != 1 and strands)
 print(f"1..{count}")
 shutil.rmtree(TMP)
