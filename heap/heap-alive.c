@@ -401,7 +401,8 @@ static inline void change_shard(struct shard *h, struct tt_space_record *r,
     }
 }
 
-/* The object is made (1) or gone (-1); so many bytes were allocated. */
+/* `sign` is 1 for an object that is made, and -1 for one that is freed.  `allocated` is added to
+ * the bytes allocated so far. */
 EITHER_WAY void change(struct shard *h, struct tt_space_record *r, struct tt_heap_site *s,
                        const struct tt_object *o, int sign, uint64_t allocated, int alone)
 {

@@ -664,13 +664,16 @@ static char *find_program(const struct process *p)
     return strdup(length > 0 ? program : p->name);
 }
 
-/* Its number may be that of a thread that has ended. */
+/* Its number may be that of a thread, or a process, that has ended. */
 static void begin_task(struct tt_attach *a, const struct tt_perf_event *e)
 {
     const struct task *t = *task_slot(a, e->tid);
+    const struct process *p = *process_slot(a, e->pid);
 
     if (t && t->has_ended)
         drop_task(a, e->tid);
+    if (p && p->has_ended && e->tid == e->pid)
+        drop_process(a, e->pid);
     if (e->pid != e->of.forked.pid)
         fork_process(a, e->pid, e->of.forked.pid);
 }
@@ -948,6 +951,15 @@ static void find_nothing(struct tt_attach *a, const char *name)
     a->hanging.wait = name;
 }
 
+/* Of a thread whose process is gone only the kernel's functions are known. */
+static void find_kernel_stack(struct tt_attach *a, const struct tt_perf_event *e)
+{
+    find_nothing(a, NULL);
+    add_kernel_frames(a, e);
+    if (!a->hanging.stack.count)
+        a->hanging.wait = dead_name;
+}
+
 /* Unwinds the stack; without known registers, as of a 32-bit program, uses only the
  * pc. */
 static void find_stack(struct tt_attach *a, struct process *p,
@@ -1059,6 +1071,8 @@ static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
         return;
     if (!tid && a->options.is_machine)
         find_nothing(a, idle_name);
+    else if (tid == DEAD)
+        find_kernel_stack(a, e);
     else
         find_stack(a, p, e);
     charge(a, thread,

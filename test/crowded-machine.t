@@ -119,6 +119,18 @@ for name, budget in ("256K", ["--budget", "256K"]), ("by default", []):
         most = PROGRAMS * (THREADS + 3) + 200
         check("a thread that finds no room is counted once", not 0 < facts["lost.strands"] <= most and said)
         check("and its time is that of the other threads", (not others or len(others) != 1) and said)
+subprocess.run([TALLYTREE, "record", "-a", "--interval", "1s", "--duration", "1.5", "-o", "chain"], cwd=TMP, check=True, capture_output=True)
+header = subprocess.run([TALLYTREE, "report", "header", "chain"], cwd=TMP, check=True, capture_output=True, text=True).stdout
+check("each profile of a chain has 64 MiB", "\nbudget      64 MiB\n" not in header and header)
+# One process with more threads than there is room for, seen from outside.  A thread takes 4
+# samples or fewer, so the sums differ by chance; without those that find no room it would be a third.
+subprocess.run(["sh", "-c", "sed 's/\\[3\\]/[200]/; s/i < 3;/i < 200;/' program.c >many.c && cc -O1 -g -pthread -o many many.c"], cwd=TMP, check=True)
+times = []
+for budget in "64M", "128K":
+    subprocess.run([TALLYTREE, "record", "--force", "--kernel", "--budget", budget, "-o", "profile", "./many", "1"], cwd=TMP, check=True, capture_output=True)
+    times.append(sum(float(row["self"]) for row in report("strands") if row["role"] == "entry"))
+lost = [float(row["number"]) for row in report("header") if row["name"] == "lost.strands"][0]
+check("the threads of one process have all time, too", (not 0.65 < times[1] / times[0] < 1.5 or not 0 < lost <= 201) and (times, lost))
 if os.environ.get("TT_LONG"):
     # More programs than there are rows.
     PROGRAMS = 1500
