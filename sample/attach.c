@@ -127,9 +127,11 @@ struct tt_attach {
     struct tt_attach_filter filter;
     uint64_t since, until;    /* of a machine: begin and end of this recording */
     uint64_t charged, others; /* since then, in ns; others: to other processes */
-    uint64_t from;            /* earlier samples are in an earlier recording */
-    struct code {             /* of files, as mapped */
-        uint64_t key;         /* 0: the slot is free */
+    uint64_t idle_sampled;
+    uint64_t idle_before; /* by the kernel's account, at `since` */
+    uint64_t from;        /* earlier samples are in an earlier recording */
+    struct code {         /* of files, as mapped */
+        uint64_t key;     /* 0: the slot is free */
         char bytes[TT_PEEK_BLOCK];
     } code[CODES];
     struct user {
@@ -1080,23 +1082,47 @@ static void take_sample(struct tt_attach *a, const struct tt_perf_event *e)
     a->hanging.wait = NULL;
     if (!e->counter)
         a->charged += e->of.sample.weight;
+    if (!e->counter && !tid && a->options.is_machine)
+        a->idle_sampled += e->of.sample.weight;
 }
 
-/* Charges processor time without a sample: of lost samples, and after the last one. */
-static void take_rest(struct tt_attach *a)
+/* Charges time without samples to a strand of the machine, in equal parts over the
+ * recording: when it was is not known. */
+static void charge_rest(struct tt_attach *a, uint32_t tid, const char *name,
+                        uint64_t time)
 {
-    const uint64_t all = tt_perf_processors(a->events) * (a->until - a->since),
-                   known = a->charged + a->others, period = tt_perf_period(a->events);
+    enum { PARTS = 256 };
     struct process *p = get_process(a, 0);
-    struct task *t = p && p->is_wanted && all > known ? get_task(a, p, UNKNOWN) : NULL;
+    struct task *t = p && p->is_wanted && time ? get_task(a, p, tid) : NULL;
     struct tt_thread *thread = t ? get_strand(a, t) : NULL;
-    uint64_t samples = (all - known) / period;
+    const uint64_t samples = time / tt_perf_period(a->events) ?: 1;
+    const uint64_t parts = samples < PARTS ? samples : PARTS;
 
     if (!thread)
         return;
-    find_nothing(a, unknown_name);
-    charge(a, thread, (struct drawn){all - known, samples ? samples : 1, a->until, 0});
+    find_nothing(a, name);
+    for (uint64_t i = 0; i < parts; i++)
+        charge(a, thread,
+               (struct drawn){time / parts + (i < time % parts),
+                              samples / parts + (i < samples % parts),
+                              a->since + (a->until - a->since) / parts * (i + 1), 0});
     a->hanging.wait = NULL;
+}
+
+/* Charges processor time without a sample: of idle processors, whose clock the kernel may
+ * stop, of lost samples, and after the last one. */
+static void take_rest(struct tt_attach *a)
+{
+    const uint64_t all = tt_perf_processors(a->events) * (a->until - a->since),
+                   known = a->charged + a->others, rest = all > known ? all - known : 0;
+    const uint64_t idle = tt_perf_idle(a->events),
+                   now = a->idle_before && idle > a->idle_before ? idle - a->idle_before
+                                                                 : 0;
+    const uint64_t unsampled = now > a->idle_sampled ? now - a->idle_sampled : 0,
+                   more = unsampled < rest ? unsampled : rest;
+
+    charge_rest(a, 0, idle_name, more);
+    charge_rest(a, UNKNOWN, unknown_name, rest - more);
 }
 
 /* ── Waits ────────────────────────────────────────────────────────────────────────── */
@@ -1619,6 +1645,7 @@ void tt_attach_start(struct tt_attach *a)
         find_pythons(a);
     tt_perf_start(a->events);
     a->since = tt_clock_monotonic();
+    a->idle_before = tt_perf_idle(a->events);
     if (a->options.is_machine)
         get_all_processes(a);
     else
@@ -1637,6 +1664,7 @@ void tt_attach_begin(struct tt_attach *a, uint64_t from)
 
     TT_ASSERT(h->clock == TT_CLOCK_MONOTONIC && !a->charged);
     a->from = a->since = from;
+    a->idle_before = tt_perf_idle(a->events);
     h->start_time += from - h->start_ticks;
     h->start_ticks = from;
 }

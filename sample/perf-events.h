@@ -150,6 +150,10 @@ void tt_perf_denied(const struct tt_perf *, void (*each)(void *arg, pid_t), void
 uint32_t tt_perf_processors(const struct tt_perf *);
 uint64_t tt_perf_period(const struct tt_perf *);
 
+/* How long these processors have been idle since the machine started, by the kernel's
+ * account, in ns; 0: unknown. */
+uint64_t tt_perf_idle(const struct tt_perf *);
+
 /* Are an interpreter's frames copied? */
 int tt_perf_copy_frames(const struct tt_perf *);
 

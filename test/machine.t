@@ -182,14 +182,18 @@ trap 'kill -KILL "${pids[@]}" 2>/dev/null; put_back; rm -rf "$tmp"' EXIT
 used() { cat /proc/"$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%d\n", sum }'; }
 sleep 0.2
 for i in "${!pids[@]}"; do before[i]=$(used "${pids[i]}"); done
+idle_ms() { awk -v hz="$(getconf CLK_TCK)" '/^cpu / { printf "%d\n", ($5 + $6) * 1000 / hz }' /proc/stat; }
 tallytree record -a --sampled=200 -o m.tt 2>err &
 recorder=$!
 under_way() { ls .m.tt.*.live/machine.* && grep '^State:.S' /proc/$recorder/status; }
 patiently under_way >/dev/null
+idle_since=$(idle_ms)
 sleep 0.5
 kill -CONT "${pids[@]}"
 sleep 3
 kill -STOP "${pids[@]}"
+sleep 1
+idle_least=$(($(idle_ms) - idle_since))
 sleep 0.3
 for i in "${!pids[@]}"; do after[i]=$(used "${pids[i]}"); done
 recorded=$(awk '{ print $14 + $15 }' /proc/$recorder/stat)
@@ -271,6 +275,22 @@ END
 }
 tallytree report header --json m.tt >h.json
 try "all strands together are the processors times the time" whole
+# The kernel stops the clock of some idle processors, so that they have no samples.
+idle()
+{
+    tallytree report strands --limit all --json m.tt | python3 -c '
+import json, os, sys
+table = json.load(sys.stdin)
+keys = [c["key"] for c in table["columns"]]
+rows = [dict(zip(keys, r["values"])) for r in table["rows"] if r["role"] == "entry"]
+got = sum(r["self"] for r in rows if r["name"] == "[idle]") / 1e6
+lasted = [f["number"] for f in table["facts"] if f["name"] == "lasted"][0] / 1e6
+print(got, sys.argv[1], lasted)
+least = float(sys.argv[1])
+# What was idle meanwhile, and at most all that came before and after it.
+assert least * .97 - 100 <= got <= least * 1.03 + 100 + (lasted - 4500) * os.cpu_count(), (got, least)' "$idle_least"
+}
+try "[idle] has the time that /proc/stat says" idle
 worker() { tallytree report strands --limit all --strand name:eta-worker --csv m.tt | grep "eta-worker"; }
 try "threads have their names" worker
 user() { tallytree report strands --by user --csv m.tt | grep -E "(^|,)$(id -un)(,|$)"; }
