@@ -2,7 +2,8 @@
 /* cmd-check.c - `tallytree check`: tells a build whether the program has become slower.
  *
  * Compares the total and every block that mattered before.  A change within the spread of
- * runs or strands is noise, not a regression. */
+ * runs or strands, or of samples, is noise, not a regression. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,9 @@ struct checking {
     struct tt_pattern *pattern;
     struct tt_table answer;
     int regressions;
-    int matched; /* blocks like `only` */
+    int is_unsure; /* how much the figures of a run vary by chance is not known */
+    int unknown;   /* regressions without a verdict */
+    int matched;   /* blocks like `only` */
 };
 
 /* Reads "5%" or "0.05"; less than 0 if it is neither.  Refuses a number from 1 on without
@@ -76,7 +79,7 @@ static int take(struct checking *c, const struct tt_flags *f, int id)
 
 /* ── The answer ───────────────────────────────────────────────────────────────────── */
 
-enum column { BEFORE, THEN, CHANGE, SHARE, VERDICT, NAME };
+enum column { BEFORE, THEN, CHANGE, SHARE, VERDICT, NAME, APART };
 
 static void begin_answer(struct checking *c, const char *unit)
 {
@@ -89,6 +92,7 @@ static void begin_answer(struct checking *c, const char *unit)
     tt_table_column(t, "share", "by", "", TT_COLUMN_SHARE, 0);
     tt_table_column(t, "verdict", "", "", TT_COLUMN_TEXT, 0);
     tt_table_column(t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    tt_table_column(t, "apart", "apart", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
 }
 
 static uint64_t amount_in(const struct tt_table *t, size_t row, const char *key)
@@ -105,41 +109,63 @@ static const char *text_in(const struct tt_table *t, size_t row, const char *key
     return v ? v->text : "";
 }
 
-static void answer(struct checking *c, enum tt_row_role role, uint64_t before,
-                   uint64_t then, const char *verdict, const char *name)
-{
-    struct tt_table *t = &c->answer;
+struct change { /* what the table says of a block or of all */
+    uint64_t before, then;
+    double by; /* a share of what was before: of the figures before they were rounded */
+    const char *verdict, *name, *apart;
+};
 
-    tt_table_row(t, role, 0, 0);
-    tt_table_amount(t, BEFORE, before);
-    tt_table_amount(t, THEN, then);
-    tt_table_change(t, CHANGE, (int64_t)(then - before));
-    if (before)
-        tt_table_real(t, SHARE, (double)then / (double)before - 1);
-    tt_table_string(t, VERDICT, verdict);
-    tt_table_string(t, NAME, tt_table_text(t, "%s", name));
+static struct change change_in(const struct tt_table *t, size_t row)
+{
+    const union tt_value *by = tt_table_value(t, row, tt_table_find(t, "change"));
+
+    return (struct change){.before = amount_in(t, row, "total.a"),
+                           .then = amount_in(t, row, "total.b"),
+                           .by = by ? by->real : HUGE_VAL,
+                           .verdict = text_in(t, row, "total.verdict"),
+                           .name = text_in(t, row, "name"),
+                           .apart = text_in(t, row, "apart")};
 }
 
-/* Has it grown by more than is allowed?  A new block has. */
-static int is_regression(const struct checking *c, uint64_t before, uint64_t then)
+static void answer(struct checking *c, enum tt_row_role role, const struct change *of)
 {
-    return (double)then > (double)before * (1 + c->most);
+    struct tt_table *t = &c->answer;
+    const int is_unknown = c->is_unsure && !*of->verdict && of->by > c->most;
+
+    tt_table_row(t, role, 0, 0);
+    tt_table_amount(t, BEFORE, of->before);
+    tt_table_amount(t, THEN, of->then);
+    tt_table_change(t, CHANGE, (int64_t)(of->then - of->before));
+    if (isfinite(of->by))
+        tt_table_real(t, SHARE, of->by);
+    tt_table_string(t, VERDICT, is_unknown ? "unknown" : of->verdict);
+    c->unknown += is_unknown;
+    tt_table_string(t, NAME, tt_table_text(t, "%s", of->name));
+    if (*of->apart)
+        tt_table_string(t, APART, tt_table_text(t, "%s", of->apart));
+}
+
+/* Has it grown by more than is allowed, and by more than chance if that is known?  A new block
+ * has. */
+static int is_regression(const struct checking *c, const struct change *of)
+{
+    return of->then && of->by > c->most && strcmp(of->verdict, "noise") != 0;
 }
 
 static void check_row(struct checking *c, const struct tt_table *t, size_t row,
                       uint64_t total)
 {
-    const char *verdict = text_in(t, row, "total.verdict"),
-               *name = text_in(t, row, "name");
-    uint64_t before = amount_in(t, row, "total.a"), then = amount_in(t, row, "total.b");
+    struct change of = change_in(t, row);
+    const uint64_t larger = of.before > of.then ? of.before : of.then;
 
-    if (c->pattern && !tt_pattern_matches(c->pattern, name))
+    if (c->pattern && !tt_pattern_matches(c->pattern, of.name))
         return;
     c->matched++;
-    if (!is_regression(c, before, then) || strcmp(verdict, "noise") == 0 ||
-        (double)(before > then ? before : then) < c->least * (double)total)
+    if (!is_regression(c, &of) || (double)larger < c->least * (double)total)
         return;
-    answer(c, TT_ROW_ENTRY, before, then, *verdict ? verdict : "more", name);
+    if (!*of.verdict && !c->is_unsure)
+        of.verdict = "more";
+    answer(c, TT_ROW_ENTRY, &of);
     c->regressions++;
 }
 
@@ -159,27 +185,57 @@ static int check_amounts(const struct checking *c, uint64_t before, uint64_t the
 /* The root has the total: its row says whether the change is noise. */
 static int check_rows(struct checking *c, const struct tt_table *t)
 {
-    uint64_t before = 0, then = 0;
-    const char *verdict = "";
+    struct change all = {.by = 0, .verdict = ""};
 
     for (size_t i = 0; i < tt_table_rows(t); i++)
-        if (strcmp(text_in(t, i, "name"), "[root]") == 0) {
-            before = amount_in(t, i, "total.a");
-            then = amount_in(t, i, "total.b");
-            verdict = text_in(t, i, "total.verdict");
-        }
+        if (strcmp(text_in(t, i, "name"), "[root]") == 0)
+            all = change_in(t, i);
     for (size_t i = 0; i < tt_table_rows(t); i++)
         if (strcmp(text_in(t, i, "name"), "[root]") != 0 &&
             tt_table_row_at(t, i)->role == TT_ROW_ENTRY)
-            check_row(c, t, i, before);
-    if (!c->pattern && is_regression(c, before, then) && strcmp(verdict, "noise") != 0)
-        c->regressions++;
-    answer(c, TT_ROW_TOTAL, before, then,
-           is_regression(c, before, then) && *verdict ? verdict : "", "total");
+            check_row(c, t, i, all.before);
+    c->regressions += !c->pattern && is_regression(c, &all);
+    if (all.by <= c->most)
+        all.verdict = "";
+    all.name = "total";
+    all.apart = "";
+    answer(c, TT_ROW_TOTAL, &all);
     tt_table_note(&c->answer, "regressions", "%-s: %d by more than %.4g %%",
                   c->regressions ? "regressions" : "no regression", c->regressions,
                   c->most * 100);
-    return check_amounts(c, before, then);
+    if (c->unknown)
+        tt_table_note(
+            &c->answer, "chance unknown",
+            "unknown: times of one run do not say how much they vary by chance; "
+            "merge several runs of each side, and check these");
+    return check_amounts(c, all.before, all.then);
+}
+
+/* Times that were measured vary from run to run, and so do estimates of memory; only several
+ * runs say by how much. */
+static int is_unsure(const struct checking *c, const struct tt_profile *a,
+                     const struct tt_profile *b, const struct tt_table *t)
+{
+    const struct tt_profile *both[] = {a, b};
+    const char *unit = tt_table_column_at(t, tt_table_find(t, "total.a"))->unit;
+    int varies = strcmp(unit, "ns") == 0, runs = 0;
+
+    for (int i = 0; i < 2; i++) {
+        const uint32_t m = tt_metric_find(both[i], c->query.metric);
+        runs += tt_fact_number(both[i], "recordings") > 1;
+        varies |= m != TT_NONE && both[i]->metric[m].flags & TT_METRIC_SPACE &&
+                  tt_fact_number(both[i], TT_FACT_HEAP_RATE);
+    }
+    return varies && runs < 2;
+}
+
+/* Figures that mean different things have no verdict. */
+static const char *find_unlike(const struct tt_table *t)
+{
+    for (size_t i = 0; i < t->note.count; i++)
+        if (strcmp(tt_table_note_at(t, i)->kind, "unlike") == 0)
+            return tt_table_note_at(t, i)->text;
+    return NULL;
 }
 
 static int check_profiles(struct checking *c, const struct tt_profile *a,
@@ -188,11 +244,16 @@ static int check_profiles(struct checking *c, const struct tt_profile *a,
     const struct tt_diff_options options = {0};
     struct tt_table table;
     int error = tt_diff(a, b, &c->query, &options, &table);
+    const char *unlike = error ? NULL : find_unlike(&table);
 
     if (error) {
         tt_complain("check: %s",
                     c->query.error[0] ? c->query.error : tt_error_text(error));
+    } else if (unlike) {
+        tt_complain("check: %s; record both in the same way", unlike);
+        error = -TT_ERR_OPTION;
     } else {
+        c->is_unsure = is_unsure(c, a, b, &table);
         begin_answer(c,
                      tt_table_column_at(&table, tt_table_find(&table, "total.a"))->unit);
         error = check_rows(c, &table);
@@ -270,8 +331,8 @@ const struct tt_command tt_command_check = {
     .details =
         "Compares the total and every block with a share of it, inclusive. Exit status\n"
         "0: nothing grew by more than --max-regress; 1: something did, and by more than\n"
-        "chance; 2: the profiles cannot be compared, for instance if no block matches\n"
-        "PATTERN.\n",
+        "chance, if samples or several runs on each side show that; 2: the profiles\n"
+        "cannot be compared, for instance if no block matches PATTERN.\n",
     .flags = check_flags,
     .shows_tables = 1,
     .operands = "@files",

@@ -315,9 +315,11 @@ static int start(const char *words, const char *folder)
 
 static void say_source(void)
 {
-    const char *source = secure_getenv("TALLYTREE_SOURCE"), *wall = preload.wall;
+    const char *source = secure_getenv("TALLYTREE_SOURCE"), *wall = preload.wall,
+               *rate = secure_getenv("TALLYTREE_HEAP");
     struct tt_header *h = tt_recording->header;
 
+    h->heap_rate = rate ? strtoull(rate, NULL, 10) : 0;
     if (!source)
         source = "in-process, by CPU timers of each thread";
     (void)snprintf(h->source, sizeof h->source, "%s%s%s", source,

@@ -7,11 +7,14 @@
 #include "diff.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "apart.h"
 #include "identity.h"
+#include "likeness.h"
 #include "range.h"
 #include "side.h"
 #include "sorted.h"
@@ -305,8 +308,7 @@ enum column {
     TOTAL_CHANGE,
     TOTAL_SHARE,
     TOTAL_VERDICT,
-    NAME,
-    WHERE
+    NAME
 };
 
 static void add_name_columns(struct tt_table *t)
@@ -315,6 +317,7 @@ static void add_name_columns(struct tt_table *t)
     tt_table_column(t, "file", "file", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
     tt_table_column(t, "module", "module", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
     tt_table_column(t, "id", "id", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
+    tt_table_column(t, "apart", "apart", "", TT_COLUMN_TEXT, TT_COLUMN_DETAIL);
 }
 
 static void add_columns(struct tt_table *t, const char *unit, int rest)
@@ -338,7 +341,7 @@ static void put_name(struct diff *d, struct tt_table *t, const struct pair *p,
     const struct tt_side *s = p->a == TT_NONE ? &d->b : &d->a;
     uint32_t row = p->a == TT_NONE ? p->b : p->a;
     uint32_t block = s->by_context ? tt_block_of(&s->p, row) : row;
-    char id[TT_IDENTITY_SIZE];
+    char id[TT_IDENTITY_SIZE], apart[256];
 
     tt_table_string(t, name, tt_table_text(t, "%s", tt_block_name(&s->p, block)));
     tt_table_string(t, name + 1,
@@ -347,6 +350,8 @@ static void put_name(struct diff *d, struct tt_table *t, const struct pair *p,
                     tt_table_text(t, "%s", s->p.strings + s->p.block[block].module));
     tt_identity_text(tt_block_identity(&s->p, block), id);
     tt_table_string(t, name + 3, tt_table_text(t, "%s", id));
+    if (tt_block_apart(&s->p, block, apart, sizeof apart))
+        tt_table_string(t, name + 4, tt_table_text(t, "%s", apart));
 }
 
 static void put_sides(struct diff *d, struct tt_table *t, const struct pair *p,
@@ -537,14 +542,37 @@ static void put_scaling(struct diff *d, uint32_t limit, struct tt_table *t)
 
 /* ── The whole ────────────────────────────────────────────────────────────────────── */
 
-/* What is looked at in the first; or, where that is empty, in the second. */
+static int is_in(const struct tt_profile *p, const char *name)
+{
+    const uint32_t m = tt_metric_find(p, name);
+
+    return m != TT_NONE && tt_is_measured(p, &p->metric[m]);
+}
+
+/* What is looked at in the first; or, where that is empty or the second does not have it, in the
+ * second; or calls, if only they are in both. */
 static const char *usual_metric(const struct tt_profile *a, const struct tt_profile *b)
 {
-    uint32_t in_a = tt_metric_find(a, NULL), in_b = tt_metric_find(b, NULL);
+    const uint32_t in_a = tt_metric_find(a, NULL), in_b = tt_metric_find(b, NULL);
+    const char *const names[] = {in_a == TT_NONE || !tt_grand_total(a, &a->metric[in_a])
+                                     ? NULL
+                                     : a->metric[in_a].name,
+                                 in_b == TT_NONE ? NULL : b->metric[in_b].name, "calls"};
 
-    if (in_a == TT_NONE || (in_b != TT_NONE && !tt_grand_total(a, &a->metric[in_a])))
-        return in_b == TT_NONE ? NULL : b->metric[in_b].name;
-    return a->metric[in_a].name;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i] && is_in(a, names[i]) && is_in(b, names[i]))
+            return names[i];
+    return names[0] ? names[0] : in_a == TT_NONE ? names[1] : a->metric[in_a].name;
+}
+
+static int refuse(struct tt_query *q, const char *format, ...)
+{
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(q->error, sizeof q->error, format, list);
+    va_end(list);
+    return -TT_ERR_OPTION;
 }
 
 static int choose_metric(struct diff *d, struct tt_query *q, const char *name)
@@ -553,19 +581,21 @@ static int choose_metric(struct diff *d, struct tt_query *q, const char *name)
 
     for (int i = 0; i < 2; i++) {
         struct tt_side *s = sides[i];
+        const char *which = i ? "second" : "first";
         s->metric = tt_metric_find(&s->p, name);
-        if (s->metric == TT_NONE) {
-            (void)snprintf(q->error, sizeof q->error, "there is no metric '%s' in the %s",
-                           name ? name : "", i ? "second" : "first");
-            return -TT_ERR_OPTION;
-        }
+        if (s->metric == TT_NONE)
+            return refuse(q, "there is no metric '%s' in the %s", name ? name : "",
+                          which);
         s->m = &s->p.metric[s->metric];
+        if (!tt_is_measured(&s->p, s->m))
+            return refuse(q,
+                          "the %s was recorded without %s; --metric NAME compares "
+                          "another metric, or record both in one mode",
+                          which, s->m->name);
     }
-    if (strcmp(d->a.m->unit, d->b.m->unit) != 0) {
-        (void)snprintf(q->error, sizeof q->error, "%s in '%s' cannot be compared to '%s'",
-                       d->a.m->name, d->a.m->unit, d->b.m->unit);
-        return -TT_ERR_OPTION;
-    }
+    if (strcmp(d->a.m->unit, d->b.m->unit) != 0)
+        return refuse(q, "%s in '%s' cannot be compared to '%s'", d->a.m->name,
+                      d->a.m->unit, d->b.m->unit);
     return 0;
 }
 
@@ -632,6 +662,10 @@ static int match(struct diff *d, struct tt_query *q, const char *metric)
 
 static void add_notes(const struct diff *d, struct tt_table *t)
 {
+    const char *unlike = tt_unlikeness(&d->a.p, d->a.m, &d->b.p, d->b.m, t);
+
+    if (unlike)
+        tt_table_note(t, "unlike", "not alike: %s", unlike);
     if (d->a.by_run)
         tt_table_note(t, "means", "means of %u run%-s, then of %u", d->a.runs,
                       d->a.runs == 1 ? "" : "s", d->b.runs);

@@ -98,9 +98,8 @@ static int is_of_waits(const struct tt_profile *p)
     return tt_metric_find(p, "delay") != TT_NONE;
 }
 
-/* As many equal samples would give as narrow intervals: (sum of weights)² / sum of squares of all, by
- * what recordings say of theirs. */
-static uint64_t independent(const struct tt_profile *p, uint64_t samples)
+/* (sum of weights)² / sum of squares of all, by what recordings say of theirs. */
+uint64_t tt_equal_samples(const struct tt_profile *p, uint64_t samples)
 {
     const double n = (double)tt_fact_number(p, "weights.samples"),
                  times = (double)tt_fact_number(p, "weights.times"),
@@ -120,7 +119,7 @@ int tt_metric_view_of_choice(struct tt_metric_view *l, const struct tt_profile *
     if (choice->calls != TT_NONE && choice->calls != choice->main)
         l->calls = &p->metric[choice->calls];
     if ((l->main->flags & TT_METRIC_SAMPLED) && choice->samples != TT_NONE)
-        l->samples = independent(p, tt_grand_total(p, &p->metric[choice->samples]));
+        l->samples = tt_equal_samples(p, tt_grand_total(p, &p->metric[choice->samples]));
     l->has_times = p->many_times && (l->main->flags & TT_METRIC_TIME) &&
                    (!is_of_waits(p) || (l->calls && tt_grand_total(p, l->calls)));
     return l->main->flags & TT_METRIC_CALLS ? find_arcs(p, &l->drop, 1) : 0;

@@ -22,6 +22,10 @@ struct tt_arc_calls {
     uint64_t before;         /* calls of all before it */
 };
 
+/* As many samples of equal weight would give as narrow intervals as `samples` ones, which are
+ * those of the profile. */
+uint64_t tt_equal_samples(const struct tt_profile *, uint64_t samples);
+
 /* A profile seen in the metric of a query. */
 struct tt_metric_view {
     const struct tt_profile *p;
@@ -32,7 +36,7 @@ struct tt_metric_view {
     struct tt_vector
         drop;         /* struct tt_arc_calls of those that were dropped, by where they
                               came from; empty unless `main` is calls */
-    uint64_t samples; /* of all, if they weighed the same; 0: the metric is not sampled */
+    uint64_t samples; /* tt_equal_samples of all; 0: the metric is not sampled */
     int has_times;    /* activations were timed, and `main` is time */
     struct tt_several several;
     struct tt_since *since; /* owned; NULL: the query knows of no other reading */

@@ -508,6 +508,13 @@ static uint32_t metric_named(const struct tt_profile *p, const char *name)
     for (uint32_t i = 0; i < p->metrics; i++)
         if (strcmp(p->metric[i].name, name) == 0)
             return i;
+    for (uint32_t i = 0; i < p->metrics; i++) {
+        const char *own = p->metric[i].name;
+        const size_t length = strlen(own);
+        if (p->metric[i].flags & TT_METRIC_SAMPLED && strncmp(own, name, length) == 0 &&
+            strcmp(name + length, TT_SAMPLED_NAME) == 0)
+            return i;
+    }
     return TT_NONE;
 }
 

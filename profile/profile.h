@@ -184,6 +184,9 @@ int tt_profile_is_summary(const struct tt_profile *);
 /* The sum of the whole profile: what self columns add up to. */
 uint64_t tt_grand_total(const struct tt_profile *, const struct tt_metric_columns *);
 
+/* After its name, chooses a metric that is sampled among those of one name. */
+#define TT_SAMPLED_NAME " sampled"
+
 /* Finds a metric by name ("time", "calls"); "ticks" also finds "time" and vice versa, if
  * only one is there.  NULL: the default metric among those that have figures, or had them
  * before filters.  TT_NONE: there is none. */
@@ -201,6 +204,8 @@ const char *tt_profile_program(const struct tt_profile *);
 #define TT_FACT_PROGRAM_BEGAN "began."
 /* The metric that a file of another tool shows first. */
 #define TT_FACT_METRIC "metric.first"
+/* Memory was sampled: one in so many bytes. */
+#define TT_FACT_HEAP_RATE "heap.rate"
 
 /* A text without a number is private data of the code that wrote it: it is kept in the
  * file, whatever its length, and no view shows it. */

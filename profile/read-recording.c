@@ -488,6 +488,12 @@ static void add_modes(struct transfer *t)
                            h->sample_hz);
         add_text(t, "modes", text);
     }
+    if (h->heap_rate) {
+        (void)snprintf(text, sizeof text, "memory sampled, one in %llu bytes",
+                       (unsigned long long)h->heap_rate);
+        add_text(t, "modes", text);
+        tt_builder_fact(t->b, TT_FACT_HEAP_RATE, TT_FACT_MAX, h->heap_rate, "");
+    }
     if (h->space_rate && h->space) {
         (void)snprintf(text, sizeof text, "objects below %llu bytes sampled",
                        (unsigned long long)h->space_rate);
@@ -612,12 +618,50 @@ static void add_losses(struct transfer *t)
     tt_builder_fact(t->b, "lost.waits", TT_FACT_SUM, h->lost_stacks, "");
 }
 
+/* Of blocks that are sampled. */
+static void add_up_samples(const struct transfer *t, uint64_t *samples, uint64_t *time)
+{
+    const struct tt_header *h = t->p->header;
+    uint64_t ticks = 0;
+
+    *samples = 0;
+    for (uint32_t i = 0; i < t->p->blocks; i++)
+        if (!t->p->block[i].type &&
+            h->mode[t->p->block[i].info.kind] == TT_MODE_SAMPLED) {
+            *samples += t->p->block[i].samples;
+            ticks += t->p->block[i].self;
+        }
+    *time = scale(h, ticks);
+}
+
+/* The weights of samples, in µs, and their squares: a merge adds up those of recordings with
+ * other rates.  All are equal unless the recording has noted what each had. */
+static void add_weights(struct transfer *t)
+{
+    const struct tt_header *h = t->p->header;
+    const double unit = (double)tt_look_unit(h->sample_hz) / 1e3;
+    double times = (double)h->look_times * unit,
+           squares = (double)h->look_squares * unit * unit;
+    uint64_t samples = h->looks, time;
+
+    if (!samples) {
+        add_up_samples(t, &samples, &time);
+        times = (double)time / 1e3;
+        squares = samples ? times * times / (double)samples : 0;
+    }
+    if (!tt_is_in_ns(h) || !samples || squares >= 0x1p63)
+        return;
+    tt_builder_fact(t->b, "weights.samples", TT_FACT_SUM, samples, "");
+    tt_builder_fact(t->b, "weights.times", TT_FACT_SUM, (uint64_t)times, "");
+    tt_builder_fact(t->b, "weights.squares", TT_FACT_SUM, (uint64_t)squares, "");
+}
+
 /* Samples were requested more often than the system's clock ticks, or than a hundredth of a
  * thread's time allows, and were fewer. */
 static void add_rate(struct transfer *t)
 {
     const struct tt_header *h = t->p->header;
-    uint64_t samples = 0, ticks = 0;
+    uint64_t samples, time;
     char text[200];
 
     if (h->skipped > h->sample_hz && h->skipped > h->looks / 10) {
@@ -631,13 +675,8 @@ static void add_rate(struct transfer *t)
     }
     if (!h->tick || h->wall || !tt_is_in_ns(h) || (uint64_t)NS / h->tick >= h->sample_hz)
         return;
-    for (uint32_t i = 0; i < t->p->blocks; i++)
-        if (!t->p->block[i].type &&
-            h->mode[t->p->block[i].info.kind] == TT_MODE_SAMPLED) {
-            samples += t->p->block[i].samples;
-            ticks += t->p->block[i].self;
-        }
-    if (!tt_rate_is_missed(samples, scale(h, ticks), h->sample_hz))
+    add_up_samples(t, &samples, &time);
+    if (!tt_rate_is_missed(samples, time, h->sample_hz))
         return;
     (void)snprintf(
         text, sizeof text,
@@ -665,9 +704,6 @@ static void add_source(struct transfer *t)
     tt_builder_fact(t->b, "stacks.broken", TT_FACT_SUM, h->broken, "");
     tt_builder_fact(t->b, "stacks.late", TT_FACT_SUM, h->late, "");
     tt_builder_fact(t->b, "stacks.skipped", TT_FACT_SUM, h->skipped, "");
-    tt_builder_fact(t->b, "weights.samples", TT_FACT_SUM, h->looks, "");
-    tt_builder_fact(t->b, "weights.times", TT_FACT_SUM, h->look_times, "");
-    tt_builder_fact(t->b, "weights.squares", TT_FACT_SUM, h->look_squares, "");
     if (*h->interpreters) {
         add_text(t, "interpreter", h->interpreters);
         tt_builder_fact(t->b, "stacks.interpreted", TT_FACT_SUM, h->interpreted, "");
@@ -699,6 +735,7 @@ static void add_facts(struct transfer *t)
                         scale(h, h->end_ticks - h->start_ticks), "");
     add_modes(t);
     add_rate(t);
+    add_weights(t);
     if (h->preempted)
         tt_builder_fact(t->b, "preempted", TT_FACT_SUM, h->preempted, "");
     add_measures(t);

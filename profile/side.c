@@ -12,25 +12,41 @@
 #include "builder.h"
 #include "finish.h"
 #include "label.h"
+#include "metric-view.h"
 #include "sorted.h"
 
 /* ── Names ────────────────────────────────────────────────────────────────────────── */
 
-/* Blocks are compared by name and file, as other properties change from build to
- * build. */
+/* Blocks are compared by name and file, as other properties change from build to build.  Of a
+ * path the last part counts, and as many folders as tell namesakes apart on either side; if
+ * they are in one file, the module counts, too. */
+
 static const char *file_of(const char *path)
 {
-    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *slash = strrchr(path, '/');
 
-    return slash ? slash + 1 : path ? path : "";
+    return slash ? slash + 1 : path;
+}
+
+/* The end of a path: its last part and that many folders. */
+static const char *end_of_path(const char *path, uint32_t folders)
+{
+    const char *end = file_of(path);
+
+    for (; folders && end > path; folders--)
+        for (end--; end > path && end[-1] != '/'; end--)
+            ;
+    return end;
 }
 
 struct named {
-    const char *name, *file; /* borrowed from a profile; without its folders */
-    uint32_t kind, files;    /* files: that blocks of this name are in */
+    const char *name, *path, *module; /* borrowed from a profile */
+    uint32_t kind;
+    uint32_t folders,
+        has_modules; /* what tells blocks of this name, kind and file apart */
 };
 
-/* The names of a profile, in order. */
+/* Names, kinds and files of a profile, in order. */
 struct names {
     struct named *named; /* owned */
     size_t count;
@@ -47,40 +63,85 @@ static int by_name_and_file(const void *a, const void *b)
 {
     const struct named *x = a, *y = b;
 
-    return by_name(a, b) ?: strcmp(x->file, y->file);
+    return by_name(a, b) ?: strcmp(file_of(x->path), file_of(y->path));
 }
 
-/* Lists each name once, with a file that it has, and how many. */
+static int by_all(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+
+    return by_name_and_file(a, b) ?: strcmp(x->path, y->path)
+           ?: strcmp(x->module, y->module);
+}
+
+enum { FOLDERS = 8, PATHS = 32 }; /* looked at, at most */
+
+static int are_apart(const char *const path[], size_t count, uint32_t folders)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(end_of_path(path[i], folders), end_of_path(path[j], folders)) == 0)
+                return 0;
+    return 1;
+}
+
+/* Of `count` with one name, kind and file, in order. */
+static void tell_apart(const struct named *n, size_t count, struct named *group)
+{
+    const char *path[PATHS];
+    size_t paths = 0;
+
+    *group = n[0];
+    for (size_t i = 0; i < count; i++) {
+        if (i && strcmp(n[i - 1].path, n[i].path) == 0)
+            group->has_modules |= strcmp(n[i - 1].module, n[i].module) != 0;
+        else if (paths < PATHS)
+            path[paths++] = n[i].path;
+    }
+    while (group->folders < FOLDERS && !are_apart(path, paths, group->folders))
+        group->folders++;
+}
+
 static int list_names(struct names *names, const struct tt_profile *p,
                       const struct tt_memory *memory)
 {
     struct named *n = tt_memory_get(memory, ((size_t)p->blocks + 1) * sizeof *n);
-    size_t count = 0;
+    const size_t blocks = p->blocks ? p->blocks - 1 : 0;
 
     names->named = n;
     if (!n)
         return -TT_ERR_MEMORY;
     for (uint32_t i = 1; i < p->blocks; i++) {
         const struct tt_block_row *b = &p->block[i];
-        n[i - 1] = (struct named){tt_profile_string(p, b->name),
-                                  file_of(tt_profile_string(p, b->file)), b->kind, 1};
+        n[i - 1] = (struct named){.name = tt_profile_string(p, b->name),
+                                  .path = tt_profile_string(p, b->file),
+                                  .module = file_of(tt_profile_string(p, b->module)),
+                                  .kind = b->kind};
     }
-    tt_sort(n, p->blocks ? p->blocks - 1 : 0, sizeof *n, by_name_and_file);
-    for (size_t i = 0; i + 1 < p->blocks; i++) {
-        if (!count || by_name(&n[count - 1], &n[i]) != 0) {
-            n[count++] = n[i];
-        } else if (strcmp(n[count - 1].file, n[i].file) != 0) {
-            n[count - 1].file = n[i].file;
-            n[count - 1].files++;
-        }
+    tt_sort(n, blocks, sizeof *n, by_all);
+    for (size_t i = 0, next; i < blocks; i = next) {
+        for (next = i + 1; next < blocks && by_name_and_file(&n[i], &n[next]) == 0;)
+            next++;
+        tell_apart(n + i, next - i, &n[names->count++]);
     }
-    names->count = count;
     return 0;
 }
 
-static const struct named *find_name(const struct names *names, const struct named *key)
+static const struct named *find(const struct names *names, const struct named *key,
+                                int (*compare)(const void *, const void *))
 {
-    return bsearch(key, names->named, names->count, sizeof *key, by_name);
+    return bsearch(key, names->named, names->count, sizeof *key, compare);
+}
+
+/* The only file that blocks of this name are in; NULL: there are several, or none. */
+static const struct named *find_only(const struct names *names, const struct named *key)
+{
+    const struct named *n = find(names, key, by_name), *end = names->named + names->count;
+
+    return n && (n == names->named || by_name(n - 1, n) != 0) &&
+                   (n + 1 == end || by_name(n, n + 1) != 0)
+               ? n
+               : NULL;
 }
 
 struct renaming {
@@ -92,13 +153,22 @@ struct renaming {
 static void rename_block(struct tt_block_info *b, const void *arg)
 {
     const struct renaming *r = arg;
-    const struct named key = {.name = b->name, .kind = (uint32_t)b->kind}, *own, *other;
+    struct named key = {
+        .name = b->name, .path = b->file ? b->file : "", .kind = (uint32_t)b->kind};
+    const struct named *own, *other;
+    uint32_t folders;
 
-    b->file = file_of(b->file);
-    if (!*b->file && (own = find_name(&r->own, &key)) && own->files == 1 &&
-        (other = find_name(&r->other, &key)) && other->files == 1)
-        b->file = other->file;
-    b->module = "";
+    if (!*key.path && find_only(&r->own, &key) && (other = find_only(&r->other, &key)))
+        key.path = other->path;
+    own = find(&r->own, &key, by_name_and_file);
+    other = find(&r->other, &key, by_name_and_file);
+    folders = own ? own->folders : 0;
+    if (other && other->folders > folders)
+        folders = other->folders;
+    b->file = end_of_path(key.path, folders);
+    b->module = b->module && ((own && own->has_modules) || (other && other->has_modules))
+                    ? file_of(b->module)
+                    : "";
     b->line = b->column = b->length = 0;
     b->offset = 0;
 }
@@ -315,7 +385,8 @@ int tt_side_read(struct tt_side *s)
     s->rows = s->by_context ? s->p.contexts : s->p.blocks;
     s->whole = tt_grand_total(&s->p, s->m);
     if ((s->m->flags & TT_METRIC_SAMPLED) && samples != TT_NONE)
-        s->samples = tt_grand_total(&s->p, &s->p.metric[samples]);
+        s->samples = tt_equal_samples(&s->p,
+                                      tt_grand_total(&s->p, &s->p.metric[samples]));
     s->self = tt_memory_get(m, s->rows * sizeof *s->self);
     s->total = tt_memory_get(m, s->rows * sizeof *s->total);
     s->outermost = tt_memory_get(m, s->p.contexts);

@@ -27,8 +27,8 @@ struct tt_side {
     const struct tt_metric_columns *m;
     uint32_t metric, runs, rows;
     int by_context, by_run;
-    double scale; /* from sums to the figures that are shown */
-    uint64_t samples, whole;
+    double scale;                   /* from sums to the figures that are shown */
+    uint64_t samples, whole;        /* samples: as many equal ones; whole: their time */
     uint32_t busy;                  /* units that have figures at all */
     uint64_t longest;               /* the largest total of a strand */
     struct tt_figure *self, *total; /* of each row */

@@ -13,6 +13,7 @@
 
 #include "apart.h"
 #include "filter.h"
+#include "likeness.h"
 #include "metric-view.h"
 #include "range.h"
 #include "several.h"
@@ -424,6 +425,28 @@ static void note_preempted(const struct tt_profile *p,
                       (double)preempted / 1e6, share, m->name);
 }
 
+/* What the samples of a figure of n bytes vary by, squared, is at most n times the rate. */
+static void note_heap_rate(const struct tt_profile *p,
+                           const struct tt_metric_choice *choice, struct tt_table *t)
+{
+    const struct tt_metric_columns *m = choice->column;
+    const uint64_t rate = tt_fact_number(p, TT_FACT_HEAP_RATE);
+
+    if (!rate || !(m->flags & TT_METRIC_SPACE) || !choice->total)
+        return;
+    if (strcmp(m->unit, "bytes") == 0)
+        tt_table_note(
+            t, "memory sampled",
+            "estimated: one in %llu bytes was sampled; the total of %s is within "
+            "± %.2f %% in 95 of 100 cases, and smaller figures within more",
+            (unsigned long long)rate, m->name,
+            100 * 1.959964 * sqrt((double)rate / (double)choice->total));
+    else
+        tt_table_note(t, "objects sampled",
+                      "estimated: one in %llu bytes was sampled; %s may differ by chance",
+                      (unsigned long long)rate, m->name);
+}
+
 static void note_brackets(const struct tt_profile *p,
                           const struct tt_metric_choice *choice, struct tt_table *t)
 {
@@ -451,9 +474,14 @@ static void note_brackets(const struct tt_profile *p,
                 t, "sampled",
                 "sampled: %llu sample%-s%-s; ± is the 95 %% interval of a share",
                 (unsigned long long)samples, samples == 1 ? "" : "s",
-                tt_fact_text(p, "wall") ? " of wall-clock time, with waits" : "");
+                tt_fact_number(p, "wall") >= tt_fact_number(p, "recordings") &&
+                        tt_fact_text(p, "wall")
+                    ? " of wall-clock time, with waits"
+                    : "");
         note_unsampled(p, m, t);
     }
+    tt_note_mixture(p, m, t);
+    note_heap_rate(p, choice, t);
 }
 
 static void note_strands(const struct tt_profile *p, struct tt_table *t)

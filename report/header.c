@@ -201,10 +201,11 @@ static int put_unsampled(struct tt_text *out, const struct tt_profile *p,
     return 1;
 }
 
-/* How samples were weighed shows in each ±. */
+/* How samples were weighed shows in each ±, and what was sampled of memory in the modes. */
 static int is_of_weights(const struct tt_profile *p, const struct tt_fact *f)
 {
-    return strncmp(name_of(p, f), "weights.", 8) == 0;
+    return strncmp(name_of(p, f), "weights.", 8) == 0 ||
+           strcmp(name_of(p, f), TT_FACT_HEAP_RATE) == 0;
 }
 
 /* Prints the facts from `first` to `end` that have a name and are not empty. */

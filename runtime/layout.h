@@ -383,6 +383,12 @@ static inline __attribute__((unused)) const char *tt_clock_word(uint32_t i)
     return i <= TT_CLOCK_CALLER ? words[i] : "?";
 }
 
+/* A sixteenth of the period of samples, in ns. */
+static inline __attribute__((unused)) uint64_t tt_look_unit(uint32_t hz)
+{
+    return hz ? 1000000000u / 16 / hz + 1 : 1;
+}
+
 static inline const char *tt_mode_word(uint32_t i)
 {
     static const char *const words[TT_MODES] = {"exact", "calls", "sampled", "every"};
@@ -464,9 +470,11 @@ struct tt_header {
     uint64_t recorder;     /* process that records this one from outside; 0: itself */
     uint64_t skipped; /* samples for which a thread had no time left: see sampler.c */
     /* Of in-process samples of native stacks: how many, and the sums of their times, in
-     * sixteenths of the period, and of the squares of these. */
+     * tt_look_unit, and of the squares of these. */
     uint64_t looks, look_times, look_squares;
-    uint64_t reserved[5];
+    uint64_t
+        heap_rate; /* one in so many bytes of the allocator is sampled; 0: all are recorded */
+    uint64_t reserved[4];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
     } metric[TT_METRICS_MAX + 1]; /* 0 is unused */

@@ -82,7 +82,7 @@ static void take_sample(struct tt_thread *t)
 /* Samples that have more time than others know less together than as many equal ones. */
 static void weigh(struct tt_recording *r, uint64_t ns)
 {
-    const uint64_t sixteenth = 1000000000u / 16 / r->options.hz + 1, n = ns / sixteenth;
+    const uint64_t n = ns / tt_look_unit(r->options.hz);
 
     tt_bump_shared(&r->header->looks, 1);
     tt_bump_shared(&r->header->look_times, n);

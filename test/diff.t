@@ -171,6 +171,39 @@ equal "and when nothing is there to be compared" "$(status "$tallytree" check "$
 equal "2 with one file" "$(status "$tallytree" check "$tmp/a.tt")" 2
 try "check answers as JSON" sh -c "'$tallytree' check --json '$tmp/a.tt' '$tmp/same.tt' | python3 -m json.tool"
 
+# Means of twelve runs are compared as they are, before they are rounded: 29 and 35 twelfths.
+for side in 29 35; do
+    for i in $(seq 12); do
+        printf 'push f\ntick %d\npop\n' $(((side + i - 1) / 12)) | "$tallytree" replay -o "$tmp/part.$i"
+    done
+    "$tallytree" merge -o "$tmp/mean$side.tt" "$tmp"/part.*
+done
+equal "growth is that of the means, not of rounded ones" "$(status "$tallytree" check --max-regress 21% "$tmp/mean29.tt" "$tmp/mean35.tt")" 0
+equal "to the percent" "$(status "$tallytree" check --max-regress 20% "$tmp/mean29.tt" "$tmp/mean35.tt")" 1
+
+# Two functions have one name, and their files one name in two folders, which another build has elsewhere.
+same_file() { printf 'block init file=%s/a/util.c\npush init\ntick %d\npop\nblock init file=%s/b/util.c\npush init\ntick %d\npop\n' "$1" "$2" "$1" "$3"; }
+same_file src 100 50 | "$tallytree" replay -o "$tmp/folders1.rec"
+same_file /other/src 10 140 | "$tallytree" replay -o "$tmp/folders2.rec"
+equal "namesakes in files of one name are told apart by folders" \
+    "$("$tallytree" diff --csv "$tmp/folders1.rec" "$tmp/folders2.rec" | awk -F, '/init/ { print $4, $5 }' | sort)" "$(printf '100 10\n50 140')"
+equal "one that became slower is found" "$(status "$tallytree" check "$tmp/folders1.rec" "$tmp/folders2.rec")" 1
+same_file src 100 50 | sed 's,[ab]/util.c,util.c module=/lib/lib&.so,; s,lib\([ab]\)/util.c,lib\1,; s, file=[^ ]*,,' >"$tmp/modules1"
+same_file src 10 140 | sed 's,[ab]/util.c,util.c module=/usr/lib/lib&.so,; s,lib\([ab]\)/util.c,lib\1,; s, file=[^ ]*,,' >"$tmp/modules2"
+for i in 1 2; do "$tallytree" replay -o "$tmp/modules$i.rec" "$tmp/modules$i"; done
+equal "without files by modules" \
+    "$("$tallytree" diff --csv "$tmp/modules1.rec" "$tmp/modules2.rec" | awk -F, '/init/ { print $4, $5 }' | sort)" "$(printf '100 10\n50 140')"
+
+# Time of processors, and with waits.
+waste='i=0; while [ $i -lt 300000 ]; do i=$((i + 1)); done'
+if "$tallytree" record -o "$tmp/cpu.tt" sh -c "$waste" 2>"$tmp/log" && "$tallytree" record --wall -o "$tmp/wall.tt" sh -c "$waste" 2>>"$tmp/log"; then
+    equal "time with waits is not checked against CPU time" "$(status "$tallytree" check "$tmp/cpu.tt" "$tmp/wall.tt")" 2
+    try "diff says that they are not alike" grep "^not alike" <("$tallytree" diff "$tmp/cpu.tt" "$tmp/wall.tt")
+    try "and a view of both that they are mixed" grep "^mixed: of 2 recordings, 1 " <("$tallytree" report flat "$tmp/cpu.tt" "$tmp/wall.tt")
+else
+    skip "time with waits is not checked against CPU time" "$(tail -n 1 "$tmp/log")"
+fi
+
 # Figures of calls alone: ticks were never given.
 printf 'push f\npush g\npop\npop\n' | "$tallytree" replay -o "$tmp/few.rec"
 printf 'push f\npush g\npop\npush g\npop\npop\n' | "$tallytree" replay -o "$tmp/more.rec"

@@ -710,6 +710,20 @@ operators()
     [ "$(figure operators number)" -gt 95000 ] && [ "$(figure operators number)" -lt 105000 ]
 }
 try "an operator new that calls malloc is counted once when objects are sampled" operators
+# 4 KiB times each total is what it varies by, squared, at most.
+estimated()
+{
+    "$tallytree" report flat --metric allocated "$tmp/sampled.tt" >"$tmp/flat" && grep '^estimated: one in 4096 bytes was sampled' "$tmp/flat" &&
+        "$tallytree" report flat --metric allocated --json "$tmp/sampled.tt" | python3 -c '
+import json, sys
+t = json.load(sys.stdin)
+keys = [c["key"] for c in t["columns"]]
+total = [r["values"][keys.index("self")] for r in t["rows"] if r["role"] == "total"][0]
+rate, metric, error = [n["arguments"] for n in t["remarks"] if n["kind"] == "memory sampled"][0]
+assert rate == 4096 and abs(error - 196 * (4096 / total) ** .5) < .02 * error, (total, error)'
+}
+try "a view of sampled memory says so, and how much chance is in it" estimated
+try "growth of such memory may be chance" grep ',unknown,total' <("$tallytree" check --max-regress 0% --metric allocated "$tmp/operators.tt" "$tmp/sampled.tt" --csv)
 
 # Objects inside blocks of malloc, at whose begin their operator stores something; and of a pool, whose
 # addresses malloc does not know.
