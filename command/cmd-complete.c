@@ -71,12 +71,16 @@ static void offer_words(const char *before, const char *words, const char *typed
     }
 }
 
-static void offer_flags(const struct tt_flag *table, const char *typed)
+static void offer_flags(const struct tt_command *c, const struct tt_flags *f, int number,
+                        const char *typed)
 {
+    const struct tt_flag *table = f->table[number];
     const char *dashes = typed[1] && typed[1] != '-' ? "-" : "--";
     char letter[2] = "";
 
     for (; table && table->id; table++) {
+        if (!tt_command_offers(c, f, number, table))
+            continue;
         if (table->name)
             offer(dashes, table->name, table->about, typed);
         letter[0] = table->letter;
@@ -127,7 +131,7 @@ static void complete_arguments(const struct tt_command *c, int argc, char **argv
         offer_values(&f, typed);
     } else if (typed[0] == '-') {
         for (int i = 0; i < TT_FLAG_TABLES; i++)
-            offer_flags(f.table[i], typed);
+            offer_flags(c, &f, i, typed);
     } else {
         offer_words("", c->operands, typed);
     }

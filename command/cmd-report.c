@@ -43,6 +43,18 @@ static const struct tt_flag report_flags[] = {
     {NULL, 0, 0, NULL, NULL, NULL},
 };
 
+/* Those of them that the page of a view shows, if they act in it. */
+static const struct tt_flag shared_flags[] = {
+    {"block", 0, KEY, "PATTERN", NULL, "show these blocks"},
+    {"sort", 0, KEY, "COLUMN", NULL, "sort by COLUMN; -COLUMN: smallest first"},
+    {"limit", 0, KEY, "N", "all", "show N rows, or all"},
+    {"depth", 0, KEY, "N", "all", "show N levels, or all"},
+    {"threshold", 0, KEY, "SHARE", NULL, "combine rows below SHARE, such as 0.5%"},
+    {"metric", 'm', KEY, "NAME", "time ticks calls samples",
+     "show this metric; 'report header' lists them"},
+    {NULL, 0, 0, NULL, NULL, NULL},
+};
+
 /* Flags of single views beside their keys, which are flags too. */
 static const struct own_flag {
     const char *view;
@@ -71,12 +83,15 @@ static size_t add_flags(const struct tt_named_view *v, struct tt_flag *flags,
     for (const struct own_flag *o = own_flags; o->view; o++)
         if (strcmp(o->view, v->name) == 0 && !tt_flag_named(flags, o->flag.name))
             flags[count++] = o->flag;
+    for (const struct tt_flag *f = shared_flags; f->id; f++)
+        if (tt_view_takes(v, f->name) && !tt_flag_named(flags, f->name))
+            flags[count++] = *f;
     TT_ASSERT(count < FLAGS); /* the last one is empty */
     return count;
 }
 
-/* The flags of all views are read, and the view checks them; help and completion show
- * those of one view. */
+/* The flags of all views are read, and those of others are refused then; help and
+ * completion show those of one view. */
 static const struct tt_flag *view_flags(const char *view)
 {
     static struct tt_flag flags[FLAGS];
@@ -108,6 +123,48 @@ static const struct tt_flag *more_flags(const char *first)
     const struct tt_layout *layout = find_layout(first);
 
     return layout ? layout->flags : view_flags(first);
+}
+
+static int is_own(const struct tt_layout *layout, const struct tt_flag *flag)
+{
+    const struct tt_flag *own = layout ? layout->flags : NULL;
+
+    while (own && own->id && own != flag)
+        own++;
+    return own == flag;
+}
+
+/* A layout shows a profile as its flags say, and the filters. */
+static int layout_takes(const struct tt_layout *layout, const struct tt_flag *flag)
+{
+    if (is_own(layout, flag))
+        return 1;
+    if (flag->id == TT_SHOW_JSON || flag->id == TT_SHOW_CSV)
+        return 0;
+    return flag->id != KEY || strcmp(flag->name, "nodefraction") == 0 ||
+           !tt_flag_named(report_flags, flag->name);
+}
+
+static int view_takes(const struct tt_named_view *view, const struct tt_flag *flag)
+{
+    int is_of_views = 0;
+
+    for (const struct own_flag *o = own_flags; o->view; o++) {
+        if (o->flag.id == flag->id && strcmp(o->view, view->name) == 0)
+            return 1;
+        is_of_views |= o->flag.id == flag->id;
+    }
+    return !is_of_views && (flag->id != KEY || tt_view_takes(view, flag->name));
+}
+
+static int takes_flag(const char *first, const struct tt_flag *flag)
+{
+    const struct tt_layout *layout = find_layout(first);
+    const struct tt_named_view *view = tt_view_named(first);
+
+    if (layout)
+        return layout_takes(layout, flag);
+    return !view || view_takes(view, flag);
 }
 
 /* ── What is asked ────────────────────────────────────────────────────────────────── */
@@ -164,15 +221,6 @@ static int pass_on(struct report *r, const struct given *g)
     return error || !g->value ? error : add_own(r, g->value, NULL, NULL);
 }
 
-static int is_own(const struct tt_layout *layout, const struct tt_flag *flag)
-{
-    const struct tt_flag *own = layout ? layout->flags : NULL;
-
-    while (own && own->id && own != flag)
-        own++;
-    return own == flag;
-}
-
 static int set_folder(struct report *r, const struct given *g)
 {
     if (g->flag->id == SYMBOLS)
@@ -186,6 +234,8 @@ static int set_given(struct report *r, const struct given *g)
         return set_folder(r, g);
     if (is_own(r->layout, g->flag))
         return pass_on(r, g);
+    if (strcmp(g->flag->name, "view") == 0)
+        r->view = g->value;
     return tt_filter_take(&r->query, "report", r->clean, g->flag, g->value);
 }
 
@@ -237,11 +287,11 @@ static int set_all(struct report *r)
     return error;
 }
 
-/* Is the first operand a view (or the layout that was found before)?  Then it is no
+/* Unless --view names it: is the first operand a view (or the layout that was found before)?  Then it is no
  * file. */
 static void take_view(struct report *r)
 {
-    const int is_first = r->files && tt_view_named(r->file[0]);
+    const int is_first = !r->view && r->files && tt_view_named(r->file[0]);
 
     if (is_first) {
         r->view = r->file[0];
@@ -270,6 +320,31 @@ static int complain_of_place(const struct report *r)
         else
             tt_complain("report: the view comes before the files: tallytree report %s %s",
                         word, r->file[i ? 0 : 1]);
+        return -TT_ERR_OPTION;
+    }
+    return 0;
+}
+
+/* In the view 'strands', only rows that are contexts have levels. */
+static int has_levels(const struct tt_query *q)
+{
+    const char *by = tt_query_other(q, "by");
+
+    return strcmp(q->view, "strands") != 0 || (by && strstr(by, "context"));
+}
+
+static int complain_of_flags(const struct report *r)
+{
+    const char *shows = r->layout ? r->layout->name : r->query.view;
+    const struct given *g = r->given.item;
+
+    for (size_t i = 0; i < r->given.count; i++)
+        if (!takes_flag(shows, g[i].flag))
+            return tt_filter_refuse("report", r->layout ? "layout" : "view", shows,
+                                    g[i].flag);
+    if (r->query.depth && !has_levels(&r->query)) {
+        tt_complain("report: in the view 'strands', 'depth' is for contexts; add "
+                    "'--by context'");
         return -TT_ERR_OPTION;
     }
     return 0;
@@ -424,8 +499,9 @@ static int prepare(struct report *r)
     if (error)
         return error;
     take_view(r);
-    error = complain_of_query(r, tt_query_check(&r->query));
-    error = error ?: complain_of_view(r);
+    error = complain_of_view(r);
+    error = error ?: complain_of_flags(r);
+    error = error ?: complain_of_query(r, tt_query_check(&r->query));
     if (!error && !r->files)
         error = take_newest(r);
     return error;
@@ -494,4 +570,5 @@ const struct tt_command tt_command_report = {
     .operands = "@views @layouts @files",
     .run = run,
     .more_flags = more_flags,
+    .takes_flag = takes_flag,
 };

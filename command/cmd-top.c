@@ -24,6 +24,7 @@
 #include "table-print.h"
 #include "top-screen.h"
 #include "view.h"
+#include "views.h"
 
 enum {
     KEY = TT_FILTER_KEY,
@@ -394,6 +395,26 @@ static int find_path(struct tt_watch *t, int count, char **operand)
     return tt_live_snapshot_find(t->pid, t->found, sizeof t->found);
 }
 
+static int is_for_screen(const struct tt_watch *t)
+{
+    const char *terminal = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) && !t->looks && !t->show.out &&
+           t->show.form == TT_FORM_TEXT && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+/* Refuses flags that the view ignores.  On the screen, another view may show them. */
+static int check_flags(const struct tt_watch *t)
+{
+    const struct tt_named_view *view = tt_view_named(t->view);
+    const struct tt_watch_flag *g = t->given.item;
+
+    for (size_t i = 0; view && !is_for_screen(t) && i < t->given.count; i++)
+        if (g[i].flag->id == KEY && !tt_view_takes(view, g[i].flag->name))
+            return tt_filter_refuse("top", "view", t->view, g[i].flag);
+    return 0;
+}
+
 /* Is the query valid?  Checked before the screen is opened. */
 static int check(struct tt_watch *t)
 {
@@ -401,17 +422,10 @@ static int check(struct tt_watch *t)
     uint32_t width;
     int error = make_query(t, &q);
 
+    error = error ?: check_flags(t);
     error = error ?: complain_of(&q, tt_query_check(&q));
     tt_query_fini(&q);
     return error ?: tt_show_terminal(&t->show, &width, &t->color);
-}
-
-static int is_for_screen(const struct tt_watch *t)
-{
-    const char *terminal = getenv("TERM");
-
-    return isatty(STDOUT_FILENO) && !t->looks && !t->show.out &&
-           t->show.form == TT_FORM_TEXT && terminal && strcmp(terminal, "dumb") != 0;
 }
 
 /* Its first reading is of the first interval. */

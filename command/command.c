@@ -53,6 +53,8 @@ const struct tt_command *tt_command_find(const char *name)
 
 enum { ABOUT_COLUMN = 25 };
 
+enum { MORE, OWN, HELP, SHOW, FILTERS }; /* tables of a command's flags */
+
 static const struct tt_flag help_flag[] = {
     {"help", 'h', 1, NULL, NULL, NULL},
     {NULL, 0, 0, NULL, NULL, NULL},
@@ -119,10 +121,26 @@ void tt_command_help(const struct tt_command *c)
     show_own_flags(c);
 }
 
+int tt_command_offers(const struct tt_command *c, const struct tt_flags *f, int table,
+                      const struct tt_flag *flag)
+{
+    for (int i = 0; i < table && flag->name; i++)
+        if (tt_flag_named(f->table[i], flag->name))
+            return 0;
+    return !c->takes_flag || f->argc < 2 || c->takes_flag(f->argv[1], flag);
+}
+
+static void show_table(const struct tt_command *c, const struct tt_flags *f, int table)
+{
+    for (const struct tt_flag *flag = f->table[table]; flag && flag->id; flag++)
+        if (tt_command_offers(c, f, table, flag))
+            show_flag(flag);
+}
+
 /* Prints the page of a command with flags that its first argument has added. */
 static void show_more(const struct tt_command *c, const struct tt_flags *f)
 {
-    const struct tt_flag *more = f->table[0];
+    const struct tt_flag *more = f->table[MORE];
 
     while (more && more->id && !more->about)
         more++;
@@ -130,21 +148,24 @@ static void show_more(const struct tt_command *c, const struct tt_flags *f)
         tt_command_help(c);
         return;
     }
-    printf("usage: tallytree %s %s [FLAGS] FILE...\n", c->name, f->argv[1]);
-    show_flags(more);
-    show_own_flags(c);
+    printf("usage: tallytree %s %s [FLAGS] FILE...\n\n", c->name, f->argv[1]);
+    show_table(c, f, MORE);
+    putchar('\n');
+    show_table(c, f, OWN);
+    show_table(c, f, FILTERS);
+    show_table(c, f, SHOW);
 }
 
 void tt_command_flags(const struct tt_command *c, struct tt_flags *f, int argc,
                       char **argv)
 {
     tt_flags_init(f, argc, argv, NULL);
-    f->table[0] = c->more_flags && argc > 1 ? c->more_flags(argv[1]) : NULL;
-    f->table[1] = c->flags;
-    f->table[2] = help_flag;
-    f->table[3] = c->shows_tables ? tt_show_flags : NULL;
+    f->table[MORE] = c->more_flags && argc > 1 ? c->more_flags(argv[1]) : NULL;
+    f->table[OWN] = c->flags;
+    f->table[HELP] = help_flag;
+    f->table[SHOW] = c->shows_tables ? tt_show_flags : NULL;
     f->program = c->runs_program;
-    f->table[4] = c->takes_filters ? tt_filter_flags : NULL;
+    f->table[FILTERS] = c->takes_filters ? tt_filter_flags : NULL;
 }
 
 /* Explains another tool's word for it, or else suggests the nearest flag. */

@@ -26,6 +26,9 @@ struct tt_command {
     int (*run)(int argc, char **argv); /* argv[0] is its name; returns an exit status */
     /* Flags that the first argument adds, as `report ocr` does; or NULL. */
     const struct tt_flag *(*more_flags)(const char *first);
+    /* Does a flag act with this first argument?  Those that do not are left out of its page
+     * and its completions; run() refuses them.  NULL: all do. */
+    int (*takes_flag)(const char *first, const struct tt_flag *);
 };
 
 extern const struct tt_command tt_command_check, tt_command_diff, tt_command_doctor,
@@ -44,6 +47,10 @@ const struct tt_command *tt_command_find(const char *name);
 void tt_command_flags(const struct tt_command *, struct tt_flags *, int argc,
                       char **argv);
 int tt_command_next(const struct tt_command *, struct tt_flags *, int *status);
+/* Is the flag of this table one to offer?  Not if it does not act, or an earlier table has its
+ * name. */
+int tt_command_offers(const struct tt_command *, const struct tt_flags *, int table,
+                      const struct tt_flag *);
 /* "COMMAND wants WHAT; see 'tallytree COMMAND --help'"; returns TT_EXIT_FAILED. */
 int tt_command_wants(const struct tt_command *, const char *what);
 /* Reads the whole number that is a flag's value; or complains that it "wants WHAT", sets

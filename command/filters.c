@@ -80,3 +80,12 @@ int tt_filter_take(struct tt_query *q, const char *command, int clean,
         return 0;
     }
 }
+
+int tt_filter_refuse(const char *command, const char *what, const char *name,
+                     const struct tt_flag *flag)
+{
+    tt_complain("%s: the %s '%s' has no '%s'; 'tallytree report %s --help' lists its "
+                "flags",
+                command, what, name, flag->name, name);
+    return -TT_ERR_OPTION;
+}

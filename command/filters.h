@@ -16,5 +16,9 @@ extern const struct tt_flag tt_filter_flags[];
  * among the flags.  Complains in the name of `command` if the value is wrong. */
 int tt_filter_take(struct tt_query *, const char *command, int clean,
                    const struct tt_flag *, const char *value);
+/* Complains of a flag that does not act in this view or layout: `what` is "view" or
+ * "layout".  -TT_ERR_OPTION. */
+int tt_filter_refuse(const char *command, const char *what, const char *name,
+                     const struct tt_flag *);
 
 #endif

@@ -169,21 +169,36 @@ static int is_standard(const char *path)
     return !path || strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 }
 
-int tt_output_open(struct tt_output *o, const char *path)
+static int open_standard(struct tt_output *o)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
-    struct stat s;
+
+    o->path = "standard output";
+    if (tt_replacing_is_forced()) {
+        tt_complain("--force replaces the file that -o names; add -o FILE");
+        return -TT_ERR_OPTION;
+    }
+    o->is_terminal = isatty(STDOUT_FILENO);
+    sigaction(SIGPIPE, &ignore, &o->before);
+    return 0;
+}
+
+int tt_output_open(struct tt_output *o, const char *path)
+{
+    struct stat s = {.st_mode = S_IFREG};
     int failed = 0;
 
     *o = (struct tt_output){.path = path, .fd = STDOUT_FILENO};
     o->is_standard = is_standard(path);
-    if (o->is_standard) {
-        o->path = "standard output";
-        o->is_terminal = isatty(STDOUT_FILENO);
-        sigaction(SIGPIPE, &ignore, &o->before);
-        return 0;
+    if (o->is_standard)
+        return open_standard(o);
+    (void)stat(path, &s);
+    if (!*path || S_ISDIR(s.st_mode)) {
+        tt_complain("-o wants a file, and '%s' is %s", path,
+                    *path ? "a folder" : "no name");
+        return -TT_ERR_OPTION;
     }
-    if (stat(path, &s) == 0 && !S_ISREG(s.st_mode) && !S_ISDIR(s.st_mode))
+    if (!S_ISREG(s.st_mode))
         failed = (o->fd = open(path, O_WRONLY | O_CLOEXEC)) < 0;
     else
         failed = make_file(o) != 0;

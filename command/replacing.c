@@ -23,6 +23,7 @@ enum { HEAD = 1 << 16, MAGIC = 8, ALIKE = 9 };
 static int is_forced;
 
 void tt_replacing_force(void) { is_forced = 1; }
+int tt_replacing_is_forced(void) { return is_forced; }
 
 static int refuse(const char *path)
 {

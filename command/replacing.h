@@ -12,6 +12,7 @@ enum { TT_REPLACING_FORCE = 6000 };
 
 /* --force: from here on any file is replaced. */
 void tt_replacing_force(void);
+int tt_replacing_is_forced(void);
 
 /* May a profile or a recording be written to `path`?  Yes if there is nothing, an empty
  * file, a profile, a recording, a device or a pipe.  0, or complains and returns

@@ -79,38 +79,55 @@ static const struct tt_view_key whatif_keys[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+enum {
+    BLOCK = TT_TAKES_BLOCK,
+    SORT = TT_TAKES_SORT,
+    LIMIT = TT_TAKES_LIMIT,
+    DEPTH = TT_TAKES_DEPTH,
+    THRESHOLD = TT_TAKES_THRESHOLD,
+    METRIC = TT_TAKES_METRIC,
+    ROWS = SORT | LIMIT | THRESHOLD | METRIC
+};
+
 const struct tt_named_view tt_views[] = {
-    {"flat", tt_view_flat, 1, no_keys, "each block: self, inclusive, calls"},
-    {"graph", tt_view_graph, 1, no_keys,
+    {"flat", tt_view_flat, 1, ROWS | BLOCK, no_keys,
+     "each block: self, inclusive, calls"},
+    {"graph", tt_view_graph, 1, ROWS | BLOCK, no_keys,
      "each block between its callers and its callees"},
-    {"tree", tt_view_tree, 1, path_keys, "contexts from the root, the largest first"},
-    {"callers", tt_view_callers, 1, no_keys, "each block, then its callers"},
-    {"block", tt_view_block, 0, block_keys, "one block: its callers and callees"},
-    {"groups", tt_view_groups, 0, no_keys, "mutually recursive blocks, combined"},
-    {"flame", tt_view_flame, 0, path_keys, "contexts in preorder, small ones combined"},
-    {"lines", tt_view_lines, 0, lines_keys, "locations: file and line"},
-    {"assembly", tt_view_assembly, 0, assembly_keys,
+    {"tree", tt_view_tree, 1, ROWS | DEPTH, path_keys,
+     "contexts from the root, the largest first"},
+    {"callers", tt_view_callers, 1, ROWS | BLOCK | DEPTH, no_keys,
+     "each block, then its callers"},
+    {"block", tt_view_block, 0, BLOCK | LIMIT | METRIC, block_keys,
+     "one block: its callers and callees"},
+    {"groups", tt_view_groups, 0, ROWS, no_keys, "mutually recursive blocks, combined"},
+    {"flame", tt_view_flame, 0, LIMIT | DEPTH | THRESHOLD | METRIC, path_keys,
+     "contexts in preorder, small ones combined"},
+    {"lines", tt_view_lines, 0, ROWS, lines_keys, "locations: file and line"},
+    {"assembly", tt_view_assembly, 0, ROWS | BLOCK, assembly_keys,
      "instructions of functions, with their figures"},
-    {"source", tt_view_source, 0, no_keys,
+    {"source", tt_view_source, 0, BLOCK | LIMIT | METRIC, no_keys,
      "source text of functions, with figures by line"},
-    {"strands", tt_view_strands, 0, strands_keys,
+    {"strands", tt_view_strands, 0, ROWS | DEPTH, strands_keys,
      "threads, processes, ranks, and how they differ"},
-    {"series", tt_view_series, 0, series_keys, "figures over time"},
-    {"timeline", tt_view_timeline, 0, timeline_keys,
+    {"series", tt_view_series, 0, LIMIT | THRESHOLD, series_keys, "figures over time"},
+    {"timeline", tt_view_timeline, 0, LIMIT | THRESHOLD | METRIC, timeline_keys,
      "use over time, of each thread or block"},
-    {"chart", tt_view_chart, 0, chart_keys, "what a thread did over time"},
-    {"parallel", tt_view_parallel, 0, no_keys,
+    {"chart", tt_view_chart, 0, LIMIT | DEPTH, chart_keys, "what a thread did over time"},
+    {"parallel", tt_view_parallel, 0, BLOCK | SORT | LIMIT | THRESHOLD, no_keys,
      "how many threads ran while each block ran"},
-    {"whatif", tt_view_whatif, 0, whatif_keys, "the run's time if a block were faster"},
-    {"bursts", tt_view_bursts, 0, no_keys,
+    {"whatif", tt_view_whatif, 0, BLOCK, whatif_keys,
+     "the run's time if a block were faster"},
+    {"bursts", tt_view_bursts, 0, LIMIT, no_keys,
      "stretches in which a block ran more than in the rest"},
-    {"space", tt_view_space, 0, space_keys, "objects by type and generation"},
-    {"slowest", tt_view_slowest, 0, slowest_keys,
+    {"space", tt_view_space, 0, SORT | LIMIT | THRESHOLD, space_keys,
+     "objects by type and generation"},
+    {"slowest", tt_view_slowest, 0, BLOCK | LIMIT, slowest_keys,
      "the slowest activations of marked blocks"},
-    {"waits", tt_view_locks, 0, waits_keys,
+    {"waits", tt_view_locks, 0, ROWS, waits_keys,
      "locks, pipes, children: waits, and what ended them"},
-    {"header", tt_view_header, 1, no_keys, "how it was recorded, and its limits"},
-    {NULL, NULL, 0, NULL, NULL},
+    {"header", tt_view_header, 1, METRIC, no_keys, "how it was recorded, and its limits"},
+    {NULL, NULL, 0, 0, NULL, NULL},
 };
 
 _Static_assert(sizeof tt_views / sizeof *tt_views <= TT_VIEWS_MAX, "raise the maximum");
@@ -132,4 +149,26 @@ const struct tt_view_key *tt_view_key_named(const struct tt_named_view *v,
     while (k->name && strcmp(k->name, name) != 0)
         k++;
     return k->name ? k : NULL;
+}
+
+static const struct {
+    const char *name;
+    unsigned bit;
+} shared_keys[] = {
+    {"block", BLOCK},     {"sort", SORT},           {"limit", LIMIT},
+    {"nodecount", LIMIT}, {"depth", DEPTH},         {"threshold", THRESHOLD},
+    {"metric", METRIC},   {"sample_index", METRIC},
+};
+
+int tt_view_takes(const struct tt_named_view *v, const char *key)
+{
+    if (tt_view_key_named(v, key) || strcmp(key, "by") == 0) /* of groups, in all views */
+        return 1;
+    for (size_t i = 0; i < sizeof shared_keys / sizeof *shared_keys; i++)
+        if (strcmp(shared_keys[i].name, key) == 0)
+            return (v->takes & shared_keys[i].bit) != 0;
+    for (const struct tt_named_view *other = tt_views; other->name; other++)
+        if (tt_view_key_named(other, key))
+            return 0;
+    return 1;
 }

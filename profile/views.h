@@ -17,10 +17,20 @@ struct tt_view_key {
                           NULL: any text */
     const char *about;
 };
+/* Which of the keys that are not filters act in a view. */
+enum {
+    TT_TAKES_BLOCK = 1,
+    TT_TAKES_SORT = 2,
+    TT_TAKES_LIMIT = 4,
+    TT_TAKES_DEPTH = 8,
+    TT_TAKES_THRESHOLD = 16,
+    TT_TAKES_METRIC = 32
+};
 struct tt_named_view {
     const char *name;
     tt_view_function *run;
     int shows_several;             /* metrics side by side? */
+    unsigned takes;                /* TT_TAKES_... */
     const struct tt_view_key *key; /* up to one without a name */
     const char *about;
 };
@@ -31,6 +41,9 @@ extern const struct tt_named_view tt_views[]; /* ends with a name that is NULL *
 const struct tt_named_view *tt_view_named(const char *name);
 const struct tt_view_key *tt_view_key_named(const struct tt_named_view *,
                                             const char *name);
+/* Does the key act in the view?  Filters act in all views.  A page may set keys that a view
+ * ignores, so only commands ask. */
+int tt_view_takes(const struct tt_named_view *, const char *key);
 
 tt_view_function tt_view_flat;
 tt_view_function tt_view_graph;

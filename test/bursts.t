@@ -64,7 +64,7 @@ done
 equal "a merged profile has the same bursts" "$(entries "$tmp/planted.tt")" "$(entries "$tmp/planted.rec")"
 
 "$tallytree" report bursts --sort from "$tmp/planted.rec" >/dev/null 2>"$tmp/err"
-equal "another order is refused" "$? $(grep -c 'clearest first' "$tmp/err")" "2 1"
+equal "another order is refused" "$? $(grep -c "the view 'bursts' has no 'sort'" "$tmp/err")" "2 1"
 "$tallytree" replay --log none -o "$tmp/none.rec" <<<$'strand main\npush a\nsample 4000000\npop'
 "$tallytree" report bursts "$tmp/none.rec" >/dev/null 2>"$tmp/err"
 equal "a recording without a log is refused" "$? $(grep -c 'no samples by time' "$tmp/err")" "2 1"

@@ -132,7 +132,7 @@ try "an unknown thread" refuses "no thread is called" --thread nobody
 try "a number of columns that is none" refuses "from 1 to 4000" --columns 4001
 try "an empty range" refuses "the range is empty" --span 1s..1s
 try "the rest of a run" refuses "one range" --span not:0.5s..1s
-try "another order" refuses "in the order of time" --sort ran
+try "another order" refuses "the view 'chart' has no 'sort'" --sort ran
 "$tallytree" replay --log none -o "$tmp/none.rec" "$tmp/events"
 none_here() { "$tallytree" report chart "$tmp/none.rec" 2>"$tmp/err"; [ $? = 2 ] && grep -q "no samples by time" "$tmp/err"; }
 try "a recording without a log" none_here

@@ -58,21 +58,75 @@ try "so it does as a command" says "tallytree report lines" 2 annotate rec
 try "svg leads to the viewer" says "the viewer saves" 2 export --to svg rec
 
 # ── The flags of a view ──────────────────────────────────────────────────────────────
-# Each key that is one view's is shown on its page, and no other is.
+# Each flag that acts in a view is shown on its page; others are refused, and not shown.
 pages()
 {
     local view flag
-    tallytree report header --help | grep -oE '^  (-., )?--[a-z_-]+' | grep -oE '[a-z_-]*$' >common
-    for view in flat graph tree callers block groups flame lines strands series space slowest header; do
+    for view in flat graph tree callers block groups flame lines assembly source strands series timeline chart parallel \
+        whatif bursts space slowest waits header; do
         tallytree report "$view" --help | grep -oE '^  (-., )?--[a-z_-]+' | grep -oE '[a-z_]+$' >shown
-        for flag in by context to sequence file uncovered series; do
-            if tallytree report "$view" "--$flag=x" rec 2>&1 | grep -q "does not know\|is of the view\|has no.*'$flag'$\|there is no.*'$flag'"; then
+        tallytree --complete report "$view" -- | sed 's/^--//; s/\t.*//' >offered
+        for flag in context to sequence file uncovered series buckets span columns thread speedup bytes \
+            block sort limit depth threshold metric; do
+            if tallytree report "$view" "--$flag=1" rec 2>&1 | grep -q "has no '$flag'; 'tallytree report $view --help'"; then
                 ! grep -qx "$flag" shown || echo "$view: --$flag is shown and not known"
+                ! grep -qx "$flag" offered || echo "$view: --$flag is completed and not known"
             else
                 grep -qx "$flag" shown || echo "$view: --$flag is known and not shown"
+                grep -qx "$flag" offered || echo "$view: --$flag is known and not completed"
             fi
         done
     done
 }
 none "the page of a view has its flags, and no others'" pages
+
+# What a view prints is another with a flag that it takes: no flag is taken and ignored.
+cat >many <<'END'
+block main file=a.c line=1
+block even file=a.c line=2
+block odd file=a.c line=3
+block leaf file=b.c line=4
+strand one
+push main
+push even
+push odd
+tick 9
+push even
+tick 1
+pop
+pop
+pop
+push leaf
+tick 12
+pop
+pop
+strand two
+push main
+tick 7
+pop
+END
+tallytree replay --recursion none -o many.rec many || exit
+ignored()
+{
+    local view flag
+    for view in flat graph tree callers groups flame lines "strands --by context"; do
+        # shellcheck disable=SC2086
+        tallytree report $view many.rec >plain
+        for flag in --block=leaf --sort=-name --limit=1 --nodecount=1 --depth=1 --threshold=90% --metric=calls; do
+            # shellcheck disable=SC2086
+            if tallytree report $view $flag many.rec >with 2>err; then
+                ! cmp -s plain with || echo "report $view $flag: ignored"
+            else
+                grep -q "has no '" err || cat err
+            fi
+        done
+    done
+}
+none "no flag is ignored" ignored
+try "levels of strands are those of contexts" says "add '--by context'" 2 report strands --depth 1 many.rec
+try "nor is a view's flag in a layout" says "the layout 'ocr' has no 'limit'" 2 report ocr --limit 1 many.rec
+try "nor a folder of source text" says "the view 'flat' has no 'source'" 2 report flat --source . many.rec
+try "nor one beside what is printed once" says "the view 'header' has no 'limit'" 2 top --view header --limit 1 many.rec
+try "a view in a flag and another" says "one view at a time: 'tree'" 2 report --view tree flat rec
+try "a file that is replaced is named" says "add -o FILE" 2 report --force rec
 finish

@@ -7,7 +7,7 @@ tallytree=$TT_BUILD/tallytree
 chmod 755 "$tmp"
 cd "$tmp" || exit
 
-number() { "$tallytree" report header --limit all --csv "$2" | awk -F, -v f="$1" '$4 == f { print $NF; exit }'; }
+number() { "$tallytree" report header --csv "$2" | awk -F, -v f="$1" '$4 == f { print $NF; exit }'; }
 
 if [ "$(id -u)" != 0 ] || ! command -v setpriv >/dev/null; then
     skip "programs that give up root's rights are recorded" "this is not root"
