@@ -427,6 +427,8 @@ int tt_finish_run(const struct tt_gathering *g)
     return 0;
 
 fail:
-    tt_complain("what was recorded is in %s", g->folder);
+    tt_complain(
+        "what was recorded is in %s: 'tallytree merge -o OUT %s' makes the profile",
+        g->folder, g->folder);
     return error;
 }

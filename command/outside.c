@@ -109,7 +109,9 @@ static int start_recording(struct outside *o)
     int error = tt_start_with(&o->runtime);
 
     if (error) {
-        tt_complain("record: %s: %s", o->runtime.output, tt_error_text(error));
+        const char *reason = error == -TT_ERR_FILE ? strerror(errno) : "";
+        tt_complain("record: %s: %s%s%s", o->runtime.output, tt_error_text(error),
+                    *reason ? ": " : "", reason);
         return error;
     }
     tt_attach_describe(o->attach, o->run->program.base, o->why);
@@ -555,7 +557,8 @@ int tt_outside_go(struct tt_running *r, const struct tt_outside_options *options
     }
     sample(&o);
     status = tt_launch_wait(child);
-    (void)gather(r);
+    if (gather(r) != 0)
+        tt_running_has_status(r);
     tt_launch_end(status);
 }
 

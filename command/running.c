@@ -22,6 +22,7 @@
 #include "complain.h"
 #include "finish-run.h"
 #include "launch.h"
+#include "recording.h"
 #include "replacing.h"
 
 /* ── Paths ────────────────────────────────────────────────────────────────────────── */
@@ -230,6 +231,28 @@ struct preparation {
     void *arg;
 };
 
+/* Has the disk room for a recording to begin?  The program is not run without. */
+static int check_room(const struct tt_running *r)
+{
+    const char *words = getenv("TALLYTREE");
+    char path[TT_PATH_SIZE];
+    struct tt_options o;
+    struct tt_file file;
+    int n = snprintf(path, sizeof path, "%s/room", r->inner);
+
+    if (r->is_module || tt_options_read(&o, words ? words : "", NULL) != 0 ||
+        n >= (int)sizeof path)
+        return 0;
+    if (tt_file_make(&file, path, tt_recording_least_size(&o), 0) == 0) {
+        tt_file_remove(&file, path);
+        return 0;
+    }
+    tt_complain("%s: its recording could not begin: %s: %s; make room, or add -o OUT to "
+                "write it elsewhere",
+                r->program.base, r->inner, strerror(errno));
+    return -1;
+}
+
 /* In the child. */
 static int prepare_all(void *arg)
 {
@@ -243,7 +266,8 @@ static int prepare_all(void *arg)
     }
     memcpy(p->made, r, sizeof *r);
     if ((r->is_module || set_preload(r) == 0) &&
-        setenv("TALLYTREE_FOLDER", r->inner, 1) == 0 && p->prepare(p->arg) == 0)
+        setenv("TALLYTREE_FOLDER", r->inner, 1) == 0 && p->prepare(p->arg) == 0 &&
+        check_room(r) == 0)
         return 0;
     remove_folders(r);
     return -1;
@@ -285,6 +309,12 @@ static int gather(const struct tt_running *r, int is_killed)
 
 int tt_running_gather(const struct tt_running *r) { return gather(r, 0); }
 
+void tt_running_has_status(const struct tt_running *r)
+{
+    tt_complain("%s was not written; the exit status is that of %s", r->name,
+                r->program.base);
+}
+
 int tt_running_go(struct tt_running *r, int (*prepare)(void *arg), void *arg)
 {
     struct tt_running *made = mmap(NULL, sizeof *made, PROT_READ | PROT_WRITE,
@@ -308,7 +338,8 @@ int tt_running_go(struct tt_running *r, int (*prepare)(void *arg), void *arg)
         return -child;
     }
     status = tt_launch_wait(child);
-    (void)gather(r, WIFSIGNALED(status));
+    if (gather(r, WIFSIGNALED(status)) != 0)
+        tt_running_has_status(r);
     if (!r->is_module && WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
         tt_complain("%s was ended by its filter of system calls (seccomp), perhaps for a "
                     "call of tallytree; '--counter page-faults' records it from outside",

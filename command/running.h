@@ -35,9 +35,11 @@ int tt_running_find(struct tt_running *, const char *who, const char *library);
 /* tt_running_make: names the output and makes its folder, after the process is known; if
  * an earlier run left a folder, it is kept and this one gets another name.  0, or -1 with
  * errno. tt_running_gather: makes the profile from the folder; 0, or a negative error
- * after a complaint. */
+ * after a complaint.  tt_running_has_status: then the program has run all the same, and its
+ * status is kept; says so. */
 int tt_running_make(struct tt_running *, pid_t);
 int tt_running_gather(const struct tt_running *);
+void tt_running_has_status(const struct tt_running *);
 
 /* Turns a process's name, which the process chooses, into a file name: letters, digits
  * and "+-._", up to the end of the line. */

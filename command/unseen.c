@@ -25,14 +25,16 @@ static int begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* The path follows the error's number. */
+/* "ERROR:ERRNO/path" */
 static char *describe_failure(const char *note)
 {
     char *path, *text;
-    const int error = (int)strtol(note, &path, 10);
+    const int error = (int)strtol(note, &path, 10),
+              reason = *path == ':' ? (int)strtol(path + 1, &path, 10) : 0;
 
-    return asprintf(&text, "%s: its recording could not begin: %s", path,
-                    tt_error_text(error)) < 0
+    return asprintf(&text, "%s: its recording could not begin: %s%s%s", path,
+                    tt_error_text(error), reason ? ": " : "",
+                    reason ? strerror(reason) : "") < 0
                ? NULL
                : text;
 }

@@ -4,7 +4,7 @@
  *      FOLDER/.started.HASH  ->  /path/of/program         with this library
  *      FOLDER/.bare.HASH     ->  /path/of/program         without: it is not seen
  *      FOLDER/.apart.HASH    ->  /path/of/program         no library or folder there
- *      FOLDER/.failed.HASH   ->  ERROR/path/of/program    its recording cannot begin
+ *      FOLDER/.failed.HASH   ->  ERROR:ERRNO/path/of/program    its recording cannot begin
  *
  * Whether the library can be loaded into them is checked at the end.  A link stores the
  * path without opening a file here, which a program with several threads might notice; a
@@ -211,9 +211,9 @@ static void make_note(const char *path, enum note kind)
 }
 
 /* A link needs no memory and no room in a file, which may be what there is none of. */
-void tt_preload_note_failure(const char *in, int error)
+void tt_preload_note_failure(const char *in, int error, int reason)
 {
-    char target[ROOM + 12], path[ROOM];
+    char target[ROOM + 24], path[ROOM];
     const long length = tt_call_system(
         SYS_readlinkat, (long[6]){AT_FDCWD, (long)(uintptr_t) "/proc/self/exe",
                                   (long)(uintptr_t)path, sizeof path - 1});
@@ -221,7 +221,7 @@ void tt_preload_note_failure(const char *in, int error)
     if (length <= 0 || strlen(in) >= sizeof folder - 40)
         return;
     path[length] = '\0';
-    (void)snprintf(target, sizeof target, "%d%s", error, path);
+    (void)snprintf(target, sizeof target, "%d:%d%s", error, reason, path);
     memcpy(folder, in, strlen(in) + 1);
     make_note(target, FAILED);
     folder[0] = '\0';

@@ -7,6 +7,6 @@
 void tt_preload_note_programs(const char *folder);
 
 /* Notes there that the recording of this program cannot begin: an error of tt_start. */
-void tt_preload_note_failure(const char *folder, int error);
+void tt_preload_note_failure(const char *folder, int error, int reason);
 
 #endif

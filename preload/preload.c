@@ -304,8 +304,10 @@ static int start(const char *words, const char *folder)
     tt_hooks_start(&o);
     error = tt_start_with(&o);
     if (error) {
+        const int reason = errno;
         tt_looker = NULL;
         unlink(o.output);
+        errno = reason;
     } else if (looks.wall) {
         preload.wall = start_wall(o.hz);
         tt_recording->header->wall = !*preload.wall;
@@ -358,7 +360,7 @@ static void begin(void)
         return;
     error = start(words, folder);
     if (error) {
-        tt_preload_note_failure(folder, error);
+        tt_preload_note_failure(folder, error, error == -TT_ERR_FILE ? errno : 0);
         return;
     }
     preload.pid = getpid();

@@ -118,13 +118,22 @@ static int allocate(int fd, uint64_t start, uint64_t end)
     return 0;
 }
 
+/* -1 with errno: there is no room. */
+static int grow_file(struct tt_file *f, const char *path, uint64_t start, uint64_t end)
+{
+    int fd;
+
+    errno = EFBIG;
+    fd = is_allowed(end) ? tt_file_descriptor(f, path) : -1;
+    return fd < 0 ? -1 : allocate(fd, start, end);
+}
+
 int tt_file_reserve(struct tt_file *f, const char *path, uint64_t start, uint64_t end)
 {
-    int saved = errno, fd = is_allowed(end) ? tt_file_descriptor(f, path) : -1;
-    int error = fd < 0 || allocate(fd, start, end) != 0 ? -TT_ERR_FILE : 0;
+    int saved = errno, failed = grow_file(f, path, start, end);
 
     errno = saved;
-    return error;
+    return failed ? -TT_ERR_FILE : 0;
 }
 
 /* ── Making one ───────────────────────────────────────────────────────────────────── */
@@ -227,6 +236,7 @@ int tt_file_make(struct tt_file *f, char path[TT_PATH_SIZE], uint64_t size, int 
 {
     TT_NOT_CANCELLED();
     struct stat s;
+    int reason;
 
     f->fd = -1;
     if (make_absolute(path) != 0)
@@ -238,13 +248,15 @@ int tt_file_make(struct tt_file *f, char path[TT_PATH_SIZE], uint64_t size, int 
         goto fail_file;
     f->device = s.st_dev;
     f->inode = s.st_ino;
-    if (tt_file_reserve(f, path, 0, size) == 0)
+    if (grow_file(f, path, 0, size) == 0)
         return 0;
 
 fail_file:
+    reason = errno;
     close(f->fd);
     f->fd = -1;
     unlink(path);
+    errno = reason;
     return -TT_ERR_FILE;
 }
 

@@ -16,7 +16,7 @@ struct tt_file {
 /* Makes a new file with room for `size` bytes, and makes the path absolute.  With `replaces`
  * it takes the place of an old recording or profile, but of no other file, and the process's
  * id is appended to the path where a recording is under way.  Otherwise no file goes: "-2" and
- * so on is appended where there is one. */
+ * so on is appended where there is one.  On failure errno is the reason. */
 int tt_file_make(struct tt_file *, char path[TT_PATH_SIZE], uint64_t size, int replaces);
 
 /* Its descriptor, opened again if the program has closed it; -1: the file is gone. */

@@ -351,6 +351,14 @@ static uint64_t least_size(const struct tt_header *plan)
     return plan->first + (uint64_t)FIRST_PAGES * TT_PAGE_SIZE;
 }
 
+uint64_t tt_recording_least_size(const struct tt_options *o)
+{
+    struct tt_header plan;
+
+    lay_out(&plan, o->budget);
+    return least_size(&plan);
+}
+
 static char *map_recording(size_t size, int fd)
 {
     int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;

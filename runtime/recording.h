@@ -63,8 +63,11 @@ static inline struct tt_recording *tt_recording_now(void)
     return __atomic_load_n(&tt_recording, __ATOMIC_ACQUIRE);
 }
 
-/* Makes the file and the mapping.  On failure it removes both. */
+/* Makes the file and the mapping.  On failure it removes both; errno is the reason of
+ * -TT_ERR_FILE. */
 int tt_recording_open(struct tt_recording **, const struct tt_options *);
+/* The room that its file needs to begin. */
+uint64_t tt_recording_least_size(const struct tt_options *);
 
 /* Opens a recording for the child of a fork, beside the parent's.  When the child may not
  * make a file it is in memory, and the parent's header counts it. */

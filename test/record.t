@@ -242,12 +242,41 @@ no_room()
 {
     local limit
     printf 'int main(void) { return 7; }\n' >"$work/seven.c" && cc -o "$work/seven" "$work/seven.c" || return
-    for limit in "-f 8:.*created" "-v 40000:.*memory"; do
+    for limit in "-f 8:.*created.*File too large" "-v 40000:.*memory"; do
         status 7 "${record[@]}" bash -c "ulimit ${limit%:*}; exec $work/seven" &&
             "$tallytree" report header --csv "$work/any.tt" | grep "^entry.*,unseen,.*/seven: its recording could not begin: ${limit#*:}" || return
     done
 }
 try "a program whose recording cannot begin is named there, too, with the reason" no_room
+
+# with_disk SIZE COMMAND... - with an empty file system of that size as $work/disk.  Recordings are in it, as every user can get there.
+with_disk() { mkdir -p "$work/disk" && chmod o+x "$tmp" "$work" && unshare -m bash -c 'mount -t tmpfs -o size='"$1"' none "$0" && cd "$0" && "$@"' "$work/disk" "${@:2}"; }
+# Nothing can begin there: the program is not run.
+no_beginning()
+{
+    with_disk 64k bash -c '"$@"; [ $? = 125 ] && [ ! "$(ls -A)" ]' bash "$tallytree" record "$@" -o tt touch "$work/was-run" 2>"$work/err"
+    local status=$?
+    cat "$work/err"
+    [ $status = 0 ] && [ ! -e "$work/was-run" ] && grep -q "$work/disk.*No space left on device" "$work/err"
+}
+# The program fills the disk: its status is kept, and a message says that there is no profile, and how to make it.
+no_end()
+{
+    # shellcheck disable=SC2016
+    with_disk 8M bash -c '"$@"; [ $? = 7 ] && [ ! -e tt ] && rm stuff && "$1" merge -o tt .tt.*.live && "$1" report tt >/dev/null' \
+        bash "$tallytree" record -o tt "$@" bash -c 'cat /dev/zero >stuff 2>/dev/null; exit 7' 2>"$work/err"
+    local status=$?
+    cat "$work/err"
+    [ $status = 0 ] && grep -q "tt: cannot be written: No space left on device" "$work/err" && grep -q "merge -o OUT" "$work/err" &&
+        grep -q "tt was not written; the exit status is that of bash" "$work/err"
+}
+if with_disk 8M true 2>/dev/null; then
+    try "without room for a recording, the program is not run" no_beginning
+    try "without room for the profile, the status is the program's" no_end
+else
+    skip "without room for a recording, the program is not run" "no file system can be mounted here"
+    skip "without room for the profile, the status is the program's" "no file system can be mounted here"
+fi
 
 at_once()
 {
