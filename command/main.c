@@ -60,12 +60,15 @@ static int help(int argc, char **argv)
     return c ? TT_EXIT_DONE : TT_EXIT_FAILED;
 }
 
+enum { NOT_FOUND = 127 }; /* as of a shell, and of `record` */
+
 /* Is it a program to record, or a flag for that? */
 static int is_program(const char *word)
 {
     static struct tt_program program;
 
-    return word[0] == '-' || strchr(word, '/') || tt_program_find(&program, word) != 127;
+    return word[0] == '-' || strchr(word, '/') ||
+           tt_program_find(&program, word) != NOT_FOUND;
 }
 
 static int run(int argc, char **argv)
@@ -96,7 +99,7 @@ static int run(int argc, char **argv)
                     argv[1], argv[1]);
     else
         complain_of_word("command or program", argv[1]);
-    return TT_EXIT_FAILED;
+    return NOT_FOUND;
 }
 
 /* The command has succeeded if its output was written, or its reader has closed the

@@ -413,11 +413,19 @@ void tt_reading_rest(struct tt_files_read *r)
 
 /* ── One after the other ──────────────────────────────────────────────────────────── */
 
-static int is_empty(const char *path)
+/* A recording that was only begun has room for its header, of zeros. */
+static const char *why_begun(const char *path)
 {
     struct stat s;
 
-    return stat(path, &s) == 0 && s.st_size == 0;
+    if ((is_standard_input(path) ? fstat(STDIN_FILENO, &s) : stat(path, &s)) != 0)
+        return strerror(errno);
+    if (s.st_size == 0)
+        return "this file is empty";
+    return s.st_size < TT_HEADER_SIZE
+               ? "this file begins with zeros: it is no recording and no profile"
+               : "this file begins with zeros: if it is a recording, its process was "
+                 "killed at its start, and nothing is in it";
 }
 
 /* Reads a file that the user named. */
@@ -425,12 +433,7 @@ int tt_reading_named(struct tt_files_read *r, const char *path)
 {
     int error = tt_reading_file(r, path, 1);
 
-    if (error == TT_READING_BEGUN)
-        return fail(path, is_empty(path)
-                              ? "this file is empty"
-                              : "this recording has nothing in it: its process "
-                                "was killed at its start");
-    return error;
+    return error == TT_READING_BEGUN ? fail(path, why_begun(path)) : error;
 }
 
 /* Reads a file of a folder, which may be invalid: then the complaint is in `reason`. */

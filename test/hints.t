@@ -54,7 +54,7 @@ try "a file may be called as a view" two_files
 try "block says how its block is given" says "--block PATTERN" 2 report block rec
 try "slowest says how activations are kept" says "--slowest BLOCK:K" 2 report slowest rec
 try "annotate leads to lines" says "tallytree report lines" 2 report annotate rec
-try "so it does as a command" says "tallytree report lines" 2 annotate rec
+try "so it does as a command" says "tallytree report lines" 127 annotate rec
 try "svg leads to the viewer" says "the viewer saves" 2 export --to svg rec
 
 # ── The flags of a view ──────────────────────────────────────────────────────────────

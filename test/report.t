@@ -194,7 +194,7 @@ says()
 no_command()
 {
     tallytree "$1" 2>"$tmp/err"
-    [ $? -eq 2 ] && cat "$tmp/err" && [ "$(cat "$tmp/err")" = "tallytree: $2" ]
+    [ $? -eq 127 ] && cat "$tmp/err" && [ "$(cat "$tmp/err")" = "tallytree: $2" ]
 }
 
 head -c 3000 "$tmp/rec" >"$tmp/torn"
@@ -205,6 +205,16 @@ try "a wrong command" no_command reprot \
 try "a command like no other" no_command zzzzz "there is no command or program 'zzzzz'"
 try "a file, which is no command" no_command Makefile \
     "there is no command or program 'Makefile'; 'tallytree report Makefile' shows what was recorded"
+all_127()
+{
+    local words
+    for words in zzzzz ./zzzzz "-o $tmp/x zzzzz" "record zzzzz" "record ./zzzzz"; do
+        # shellcheck disable=SC2086
+        tallytree $words 2>/dev/null
+        [ $? -eq 127 ] || echo "tallytree $words: not 127"
+    done
+}
+none "a program that is not there is status 127, in whatever way it is named" all_127
 wrong_word()
 {
     tallytree record --recursion egde true 2>"$tmp/err"
@@ -258,6 +268,16 @@ says_of_torn()
     [ $? -eq 2 ] && grep -q "^tallytree: $tmp/torn: ." "$tmp/err"
 }
 
+: >"$tmp/empty" && head -c 100 /dev/zero >"$tmp/zeros" && head -c 100000 /dev/zero >"$tmp/many-zeros"
+empties()
+{
+    [ "$(tallytree report "$tmp/empty" 2>&1)" = "tallytree: $tmp/empty: this file is empty" ] &&
+        [ "$(tallytree report - <"$tmp/empty" 2>&1)" = "tallytree: -: this file is empty" ] &&
+        [ "$(tallytree report - </dev/null 2>&1)" = "tallytree: -: this file is empty" ] &&
+        tallytree report - <"$tmp/zeros" 2>&1 | grep "zeros: it is no recording and no profile" &&
+        tallytree report - <"$tmp/many-zeros" 2>&1 | grep "if it is a recording, its process was killed"
+}
+try "an empty file, and one of zeros, is what it is" empties
 try "a torn recording is refused" refuses "$tmp/torn"
 try "a torn profile is refused" refuses "$tmp/torn.tt"
 try "what is neither is refused" refuses test/report.t
