@@ -749,8 +749,7 @@ static int read_flags(int argc, char **argv, struct tt_options *o, struct replay
     tt_command_flags(&tt_command_replay, &f, argc, argv);
     while ((id = tt_command_next(&tt_command_replay, &f, &status)) > 0)
         if (read_flag(id, f.value, o, r, out) != 0) {
-            tt_complain("replay: '--%s %s': %s", f.flag->name, f.value,
-                        tt_error_text(-TT_ERR_OPTION));
+            (void)tt_command_refuse("replay", f.flag, f.value);
             return TT_EXIT_FAILED;
         }
     if (id < 0)

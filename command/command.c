@@ -258,17 +258,41 @@ int tt_command_process(const struct tt_command *c, const struct tt_flags *f, pid
     return error;
 }
 
+/* What a flag's value may be, if it is none of some words. */
+static const char *range_of(const char *name)
+{
+    static const char *const ranges[][2] = {
+        {"budget", "128K to 16G, or 64nodes to 268435456nodes"},
+        {"log", "none, or 16K to 16G"},
+    };
+
+    for (size_t i = 0; name && i < sizeof ranges / sizeof *ranges; i++)
+        if (strcmp(ranges[i][0], name) == 0)
+            return ranges[i][1];
+    return NULL;
+}
+
+int tt_command_refuse(const char *command, const struct tt_flag *flag, const char *value)
+{
+    const char *range = range_of(flag->name);
+
+    if (range)
+        tt_complain("%s: '--%s' cannot be '%s'; it may be %s", command, flag->name, value,
+                    range);
+    else if (flag->words && flag->words[0] != '@')
+        tt_complain("%s: '--%s' cannot be '%s'; there are: %s", command, flag->name,
+                    value, flag->words);
+    else
+        tt_complain("%s: '--%s' cannot be '%s'; see 'tallytree %s --help'", command,
+                    flag->name, value, command);
+    return -TT_ERR_OPTION;
+}
+
 int tt_command_cannot(const struct tt_command *c, const char *name, const char *value)
 {
-    const struct tt_flag *flag = tt_flag_named(c->flags, name);
+    const struct tt_flag *flag = tt_flag_named(c->flags, name), other = {.name = name};
 
-    if (flag && flag->words && flag->words[0] != '@')
-        tt_complain("%s: '--%s' cannot be '%s'; there are: %s", c->name, name, value,
-                    flag->words);
-    else
-        tt_complain("%s: '--%s' cannot be '%s'; see 'tallytree %s --help'", c->name, name,
-                    value, c->name);
-    return -TT_ERR_OPTION;
+    return tt_command_refuse(c->name, flag ? flag : &other, value);
 }
 
 int tt_command_word(const struct tt_command *c, const struct tt_flags *f)

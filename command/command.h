@@ -66,6 +66,7 @@ int tt_command_time(const struct tt_command *, const struct tt_flags *, uint64_t
 int tt_command_process(const struct tt_command *, const struct tt_flags *, pid_t *out);
 /* Complains of a value, and lists the valid ones: -TT_ERR_OPTION. */
 int tt_command_cannot(const struct tt_command *, const char *flag, const char *value);
+int tt_command_refuse(const char *command, const struct tt_flag *, const char *value);
 /* Is the value a word of the flag's table; or does the runtime accept it for its option
  * of this name?  0, or complains and returns -TT_ERR_OPTION. */
 int tt_command_word(const struct tt_command *, const struct tt_flags *);

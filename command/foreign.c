@@ -219,8 +219,5 @@ int tt_foreign_take(const char *command, const struct tt_flag *flag, const char 
     } else {
         return 0;
     }
-    if (error)
-        tt_complain("%s: '--%s %s': %s", command, flag->name, value,
-                    tt_error_text(error));
-    return error ?: 1;
+    return error ? tt_command_refuse(command, flag, value) : 1;
 }

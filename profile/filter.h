@@ -6,7 +6,7 @@
 #include "query.h"
 
 /* The fact of a profile whose filters matched no block: the pattern. */
-#define TT_NOTHING_LIKE "nothing like"
+#define TT_NOTHING_LIKE "no match for"
 
 /* Applies a query's filters in order.  The result is a separate image, from the query's
  * memory, until tt_filter_close; or the profile itself, if nothing is filtered.

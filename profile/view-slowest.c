@@ -213,8 +213,8 @@ int tt_view_slowest(const struct tt_profile *p, struct tt_query *q, struct tt_ta
                    ? "the filters leave no single activations; a range of time never has "
                      "any"
                    : "no single activations were kept: 'tallytree record --slowest "
-                     "BLOCK:K' keeps those of a block, and so does slowest=BLOCK:K in a "
-                     "program's options");
+                     "SCOPE:K', see tallytree-record(1), keeps those of a scope that the "
+                     "program marks");
     if (!error && q->block)
         error = tt_view_blocks(p, q, q->block, &wanted);
     if (!error) {

@@ -583,22 +583,32 @@ static void put_break(struct printing *p, size_t row)
         tt_text_put(p->out, "\n");
 }
 
+static void put_spared(const struct printing *p)
+{
+    struct tt_text text;
+
+    tt_text_init(&text, p->out->bytes.memory);
+    tt_text_put(&text, "columns without room: ");
+    for (size_t i = p->spared; i-- > 0;) {
+        tt_text_put(&text,
+                    tt_table_column_at(p->t, p->shown[p->count + i].column)->title);
+        tt_text_put(&text, i ? ", " : "");
+    }
+    tt_text_wrap(p->out, tt_text_string(&text), p->width);
+    p->out->failed |= text.failed;
+    tt_text_fini(&text);
+}
+
 static void put_notes(const struct printing *p)
 {
     const struct tt_table *t = p->t;
 
     if (t->note.count || p->spared)
         tt_text_put(p->out, "\n");
-    for (size_t i = 0; i < t->note.count; i++) {
-        tt_text_show(p->out, tt_table_note_at(t, i)->text, SIZE_MAX);
-        tt_text_put(p->out, "\n");
-    }
-    for (size_t i = p->spared; i-- > 0;) {
-        tt_text_put(p->out, i + 1 == p->spared ? "no room: " : ", ");
-        tt_text_show(p->out, tt_table_column_at(t, p->shown[p->count + i].column)->title,
-                     SIZE_MAX);
-    }
-    tt_text_put(p->out, p->spared ? "\n" : "");
+    for (size_t i = 0; i < t->note.count; i++)
+        tt_text_wrap(p->out, tt_table_note_at(t, i)->text, p->width);
+    if (p->spared)
+        put_spared(p);
 }
 
 void tt_text_table(struct tt_text *out, const struct tt_table *t, uint32_t width,

@@ -213,3 +213,48 @@ size_t tt_text_show(struct tt_text *t, const char *s, size_t room)
     }
     return shown;
 }
+
+/* Writes a word, and returns what follows it. */
+static const char *show_word(struct tt_text *t, const char *s, size_t length)
+{
+    const char *end = s + length;
+
+    while (s < end) {
+        struct tt_character c = tt_text_character(s);
+        show_character(t, s, &c);
+        s += c.bytes;
+    }
+    return s;
+}
+
+static size_t word_width(const char *s, size_t length)
+{
+    const char *end = s + length;
+    size_t width = 0;
+
+    while (s < end) {
+        struct tt_character c = tt_text_character(s);
+        width += c.width;
+        s += c.bytes;
+    }
+    return width;
+}
+
+void tt_text_wrap(struct tt_text *t, const char *s, size_t width)
+{
+    size_t column = 0;
+
+    while (*s) {
+        const size_t blanks = strspn(s, " "), length = strcspn(s + blanks, " "),
+                     columns = word_width(s + blanks, length);
+        const int breaks = width && column && column + blanks + columns > width;
+
+        if (breaks)
+            tt_text_put(t, "\n");
+        else
+            tt_text_repeat(t, ' ', blanks);
+        column = breaks ? columns : column + blanks + columns;
+        s = show_word(t, s + blanks, length);
+    }
+    tt_text_put(t, "\n");
+}

@@ -47,5 +47,8 @@ size_t tt_text_width(const char *string);
  * result stays on one line and has no control characters: blanks are spaces, and control
  * characters and bytes that are not UTF-8 become U+FFFD.  Returns its columns. */
 size_t tt_text_show(struct tt_text *, const char *string, size_t room);
+/* Writes a sentence the same way, whole, in lines of this width and with a newline; 0: in one.
+ * Words are not cut. */
+void tt_text_wrap(struct tt_text *, const char *string, size_t width);
 
 #endif

@@ -52,10 +52,23 @@ two_files()
 }
 try "a file may be called as a view" two_files
 try "block says how its block is given" says "--block PATTERN" 2 report block rec
-try "slowest says how activations are kept" says "--slowest BLOCK:K" 2 report slowest rec
+try "slowest says how activations are kept" says "--slowest SCOPE:K" 2 report slowest rec
 try "annotate leads to lines" says "tallytree report lines" 2 report annotate rec
 try "so it does as a command" says "tallytree report lines" 127 annotate rec
 try "svg leads to the viewer" says "the viewer saves" 2 export --to svg rec
+
+range_is_said()
+{
+    local command
+    for command in export merge replay; do
+        says "'--budget' cannot be '1K'; it may be 128K to 16G, or 64nodes" 2 $command --budget 1K -o x rec || return
+        says "'--recursion' cannot be 'x'; there are: edge repeat:" 2 $command --recursion x -o x rec || return
+    done
+    says "'--log' cannot be '1'; it may be none, or 16K" 125 record --log 1 true
+}
+try "a value out of range leads to the range" range_is_said
+try "a folder is no file to write" says "-o wants a file, and '.' is a folder" 2 export --to folded -o . rec
+try "nor is no name" says "-o wants a file, and '' is no name" 2 export --to folded -o '' rec
 
 # ── The flags of a view ──────────────────────────────────────────────────────────────
 # Each flag that acts in a view is shown on its page; others are refused, and not shown.

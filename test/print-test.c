@@ -484,6 +484,30 @@ TEST(a_text_before_the_name_gets_a_quarter_of_the_terminal)
     tt_table_fini(&t);
 }
 
+TEST(notes_are_wrapped_between_words)
+{
+    static const char note[] =
+        "filter: a  note of 1234567890123 ns, a_word_of_21_columns "
+        "日本語 in it";
+    struct tt_table t;
+
+    tt_table_init(&t, "test", NULL);
+    tt_table_column(&t, "name", "name", "", TT_COLUMN_TEXT, TT_COLUMN_NAME);
+    tt_table_row(&t, TT_ROW_ENTRY, 0, 0);
+    tt_table_string(&t, 0, "f");
+    tt_table_note(&t, "kind", "%s", note);
+    check_text(&t, 20,
+               "name\nf\n\n"
+               "filter: a  note of\n"
+               "1234567890123 ns,\n"
+               "a_word_of_21_columns\n"
+               "日本語 in it\n");
+    check_text(&t, 0,
+               "name\nf\n\nfilter: a  note of 1234567890123 ns, a_word_of_21_columns "
+               "日本語 in it\n");
+    tt_table_fini(&t);
+}
+
 TEST(columns_that_can_be_spared_make_room_for_names_the_last_first)
 {
     struct tt_table t;
@@ -506,20 +530,20 @@ TEST(columns_that_can_be_spared_make_room_for_names_the_last_first)
     check_text(&t, 48,
                "  share  self  calls  name\n"
                "50.00 %  1234      7  a_name_of_20_columns\n"
-               "\nno room: mean\n");
+               "\ncolumns without room: mean\n");
     check_text(&t, 41,
                "  share  calls  name\n"
                "50.00 %      7  a_name_of_20_columns\n"
-               "\nno room: self, mean\n");
+               "\ncolumns without room: self, mean\n");
     check_text(&t, 30,
                "  share  calls  name\n"
                "50.00 %      7  a_name…columns\n"
-               "\nno room: self, mean\n");
+               "\ncolumns without room: self,\nmean\n");
     tt_table_note(&t, "kind", "a note");
     check_text(&t, 48,
                "  share  self  calls  name\n"
                "50.00 %  1234      7  a_name_of_20_columns\n"
-               "\na note\nno room: mean\n");
+               "\na note\ncolumns without room: mean\n");
     check_text(&t, 0,
                "  share  self  calls   mean  name\n"
                "50.00 %  1234      7  8.000  a_name_of_20_columns\n\na note\n");

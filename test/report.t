@@ -89,7 +89,7 @@ missing_noted()
 {
     tallytree report flat --select print --select no-such --fold nor-this "$tmp/rec" >"$tmp/out" &&
         [ "$(grep -c ^filter "$tmp/out")" = 1 ] && grep -q "^filter: no block matches 'no-such'$" "$tmp/out" &&
-        grep -q "^nothing like *no-such$" "$tmp/out" && tallytree report flat --root 'x*' "$tmp/rec" | grep -q "^filter: no block matches 'x\*'$" &&
+        grep -q "^no match for no-such$" "$tmp/out" && tallytree report flat --root 'x*' "$tmp/rec" | grep -q "^filter: no block matches 'x\*'$" &&
         ! tallytree report flat --select print --root main "$tmp/rec" | grep ^filter
 }
 try "what no block is called is said, where nothing is left for it" missing_noted

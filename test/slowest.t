@@ -68,6 +68,6 @@ equal "their block is looked for" "$(columns --block 'fr*' | grep -c ^entry)" 2
 "$tallytree" replay -o "$tmp/plain.tallytree" "$tmp/events"
 "$tallytree" report slowest --exclude draw "$tmp/r.tallytree" >"$tmp/said"
 try "filters leave the subtrees of activations as they are, and a note says so" grep -q 'filters do not apply to what activations called' "$tmp/said"
-fails "none were kept" "'tallytree record --slowest BLOCK:K' keeps those of a block" "$tallytree" report slowest "$tmp/plain.tallytree"
+fails "none were kept" "'tallytree record --slowest SCOPE:K', see tallytree-record(1), keeps those" "$tallytree" report slowest "$tmp/plain.tallytree"
 fails "a wrong mark" "slowest" "$tallytree" replay --slowest frame:0 -o "$tmp/x" "$tmp/events"
 finish
