@@ -282,17 +282,40 @@ static int check_waits(struct tt_query *q)
     return 0;
 }
 
-int tt_lanes_check(const struct tt_profile *p, struct tt_query *q)
+static const char *unit_of(const struct tt_profile *p)
 {
     const uint32_t time = tt_samples_metric(p);
 
+    return time != TT_NONE ? p->metric[time].unit : "";
+}
+
+int tt_lanes_have_lengths(const struct tt_profile *p)
+{
+    const char *unit = unit_of(p), *clock = tt_fact_text(p, "clock");
+
+    return strcmp(unit, "ns") == 0 ||
+           (strcmp(unit, "ticks") == 0 && clock && strcmp(clock, "caller") == 0);
+}
+
+static int check_samples(const struct tt_profile *p, struct tt_query *q, int is_right)
+{
     if (check_waits(q) != 0)
         return -TT_ERR_OPTION;
     if (!p->samples)
         return tt_query_wrong(q, "there are no samples by time here");
-    if (time == TT_NONE || strcmp(p->metric[time].unit, "ns") != 0)
+    if (!is_right)
         return tt_query_wrong(q, "the samples by time here have no length in time");
     return 0;
+}
+
+int tt_lanes_check_lengths(const struct tt_profile *p, struct tt_query *q)
+{
+    return check_samples(p, q, tt_lanes_have_lengths(p));
+}
+
+int tt_lanes_check(const struct tt_profile *p, struct tt_query *q)
+{
+    return check_samples(p, q, strcmp(unit_of(p), "ns") == 0);
 }
 
 int tt_lanes_are_whole(const struct tt_query *q)
@@ -322,7 +345,7 @@ static uint64_t shift_of(const struct tt_profile *p)
 }
 
 /* Not if there are samples of recordings, or stretches of events, too. */
-static int have_begins(const struct tt_profile *p)
+int tt_lanes_are_begins(const struct tt_profile *p)
 {
     return tt_fact_number(p, TT_FACT_BEGINS) && !tt_fact_number(p, "recordings") &&
            !tt_fact_text(p, TT_FACT_BEGAN);
@@ -354,7 +377,7 @@ int tt_lanes_init(struct tt_lanes *l, const struct tt_profile *p, int is_whole,
             l->wait[i] = (unsigned char)wait_of(tt_block_name(p, i));
         l->is_rounded = tt_fact_text(p, "wall") != NULL;
         l->has_waits = has_waits(l, p);
-        l->are_begins = !l->has_waits && have_begins(p);
+        l->are_begins = !l->has_waits && tt_lanes_are_begins(p);
         l->shift = l->are_begins ? 0 : shift_of(p);
         error = lay_wanted(l, p, is_whole, wanted, sample, start);
     }

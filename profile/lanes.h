@@ -35,9 +35,18 @@ struct tt_lanes {
     const struct tt_memory *memory;
 };
 
+/* Do samples have their begins as times, not their ends? */
+int tt_lanes_are_begins(const struct tt_profile *);
+
+/* Are the weights of samples lengths, in the unit of their times?  A caller's clock has both
+ * in ticks. */
+int tt_lanes_have_lengths(const struct tt_profile *);
+
 /* Do samples have times, lengths in ns, and still their waits?  -TT_ERR_OPTION with q->error:
  * they do not. */
 int tt_lanes_check(const struct tt_profile *, struct tt_query *);
+int tt_lanes_check_lengths(const struct tt_profile *,
+                           struct tt_query *); /* or in ticks */
 
 /* Do the query's filters keep all samples of the threads that they keep, in one range of time?
  * Then between two samples the thread ran, or waited on. */

@@ -480,18 +480,6 @@ static int fill(struct chart *v, struct tt_query *q)
     return error;
 }
 
-/* Times of a caller's clock are in the ticks that its samples are in. */
-static int check_samples(const struct tt_profile *p, struct tt_query *q)
-{
-    const uint32_t time = tt_samples_metric(p);
-    const char *clock = tt_fact_text(p, "clock");
-
-    if (p->samples && time != TT_NONE && strcmp(p->metric[time].unit, "ticks") == 0 &&
-        clock && strcmp(clock, "caller") == 0)
-        return 0;
-    return tt_lanes_check(p, q);
-}
-
 int tt_view_chart(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
     struct chart v = {.p = p, .t = t};
@@ -501,7 +489,8 @@ int tt_view_chart(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
 
     if (q->sort)
         return tt_query_wrong(q, "the view 'chart' is in the order of time");
-    if (check_samples(p, q) != 0 || choose_span(&v, q) != 0 || choose_columns(&v, q) != 0)
+    if (tt_lanes_check_lengths(p, q) != 0 || choose_span(&v, q) != 0 ||
+        choose_columns(&v, q) != 0)
         return -TT_ERR_OPTION;
     tt_vector_init(&v.box, q->memory, sizeof(struct box));
     tt_vector_init(&v.reach, q->memory, sizeof(uint32_t));

@@ -7,12 +7,20 @@
  *
  * The run is cut into buckets of one length.  A bar is the use in its bucket, beside the
  * greatest of all rows.  Figures are of the samples by time, so each row's buckets add up to
- * what the row has.  By state, stretches of threads (lanes.h) are spread over the buckets in
- * which they were, so the use is the number of threads. */
+ * what the row has.
+ *
+ *      samples   ··5······9·····6····    of a thread: each has the time before it
+ *      buckets  │  2  │   5   │  ...     and is spread over the buckets that it covers
+ *
+ * A thread does one thing at a time: a sample that overlaps the next one is moved before it,
+ * and what was before the range is moved into it.  So one thread uses 1 processor at most.
+ * By state, stretches of threads (lanes.h) are spread, so the use is the number of threads. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "assertion.h"
+#include "building.h"
 #include "lanes.h"
 #include "range.h"
 #include "samples.h"
@@ -33,16 +41,23 @@ struct use { /* of one thing */
     uint64_t *bucket; /* of all: use_of */
 };
 
+struct thread {
+    uint64_t left, until; /* of samples that are not there yet; where these end */
+    int is_one;           /* at a time */
+};
+
 struct timeline {
     const struct tt_profile *p;
     struct tt_table *t;
     struct tt_range run;
-    uint64_t length; /* of a bucket */
+    uint64_t length; /* of a bucket, rounded */
     uint32_t buckets, things;
     enum by by;
-    uint32_t *thing_of; /* of each strand or block: its number; owned */
-    struct use *use;    /* owned */
-    uint64_t *amounts;  /* owned: of each thing, then of all */
+    uint32_t *thing_of;       /* of each strand or block: its number; owned */
+    struct use *use;          /* owned */
+    struct thread *thread;    /* owned; of each strand */
+    int are_begins, are_last; /* times of samples: of their begins, last nanoseconds */
+    uint64_t *amounts;        /* owned: of each thing, then of all */
     uint64_t total, most;
 };
 
@@ -99,13 +114,20 @@ static uint32_t thing_of(const struct timeline *v, const struct tt_sample_row *s
 
 /* ── Buckets ──────────────────────────────────────────────────────────────────────── */
 
-/* A sample has the time that went by before it, which may lie in earlier buckets; what counts
- * is where it ended. */
-static uint32_t bucket_of(const struct timeline *v, const struct tt_sample_row *s)
+/* Lengths of buckets differ by a nanosecond at most, so that edges do not drift. */
+static uint64_t edge_of(const struct timeline *v, uint32_t bucket)
 {
-    uint64_t i = (s->time - v->run.from) / v->length;
+    const unsigned __int128 length = v->run.to - v->run.from;
 
-    return i < v->buckets ? (uint32_t)i : v->buckets - 1;
+    return v->run.from + (uint64_t)(length * bucket / v->buckets);
+}
+
+/* The last one whose edge is not after a time in the range. */
+static uint32_t bucket_of(const struct timeline *v, uint64_t time)
+{
+    const unsigned __int128 until = (unsigned __int128)(time - v->run.from) + 1;
+
+    return (uint32_t)((until * v->buckets - 1) / (v->run.to - v->run.from));
 }
 
 static void add_use(struct timeline *v, uint32_t thing, uint32_t at, uint64_t weight)
@@ -118,30 +140,107 @@ static void add_use(struct timeline *v, uint32_t thing, uint32_t at, uint64_t we
     }
 }
 
-static void add_samples(struct timeline *v)
+static uint64_t into_range(const struct timeline *v, uint64_t time)
 {
-    for (size_t i = 0; i < v->p->samples; i++) {
-        const struct tt_sample_row *s = &v->p->sample[i];
-        if (tt_range_has(v->p, &v->run, s))
-            add_use(v, thing_of(v, s), bucket_of(v, s), s->weight);
+    return time < v->run.from ? v->run.from : time > v->run.to ? v->run.to : time;
+}
+
+/* The part of [from, to) that is in the range. */
+static void spread(struct timeline *v, uint32_t thing, uint64_t from, uint64_t to)
+{
+    from = into_range(v, from);
+    to = into_range(v, to);
+    while (from < to) {
+        const uint32_t at = bucket_of(v, from);
+        const uint64_t end = edge_of(v, at + 1), until = end < to ? end : to;
+        add_use(v, thing, at, until - from);
+        from = until;
     }
 }
 
-/* The part of a stretch that is in the range, in each bucket. */
+/* ── Samples ──────────────────────────────────────────────────────────────────────── */
+
+static uint64_t end_of(const struct timeline *v, const struct tt_sample_row *s)
+{
+    const uint64_t after = v->are_begins ? s->weight : (uint64_t)v->are_last;
+
+    return s->time < UINT64_MAX - after ? s->time + after : UINT64_MAX;
+}
+
+/* Samples of several threads may overlap; what is outside of the range is at its edge. */
+static void add_apart(struct timeline *v, uint32_t thing, const struct tt_sample_row *s)
+{
+    const uint64_t to = end_of(v, s), from = to > s->weight ? to - s->weight : 0,
+                   inside = into_range(v, to) - into_range(v, from),
+                   after = to - into_range(v, to), before = s->weight - inside - after;
+
+    spread(v, thing, from, to);
+    add_use(v, thing, 0, before);
+    add_use(v, thing, v->buckets - 1, after);
+}
+
+/* Adds the last sample of a thread that is not there yet: it ends before the next one begins,
+ * and leaves room for those before it. */
+static void add_last(struct timeline *v, struct thread *t, uint32_t thing,
+                     const struct tt_sample_row *s)
+{
+    const uint64_t least = v->run.from + t->left;
+    uint64_t to = end_of(v, s);
+
+    to = to < t->until ? to : t->until;
+    to = to > least ? to : least;
+    TT_ASSERT(to <= t->until && s->weight <= t->left);
+    t->left -= s->weight;
+    t->until = to - s->weight;
+    spread(v, thing, t->until, to);
+}
+
+/* A machine's recording has rows for all processors together, such as [idle]. */
+static void count_threads(struct timeline *v)
+{
+    const uint64_t length = v->run.to - v->run.from;
+    const int is_machine = tt_fact_number(v->p, "processors") != 0;
+
+    for (size_t i = 0; i < v->p->samples; i++) {
+        const struct tt_sample_row *s = &v->p->sample[i];
+        if (s->strand < v->p->strands && tt_range_has(v->p, &v->run, s))
+            tt_add_capped(&v->thread[s->strand].left, s->weight);
+    }
+    for (uint32_t i = 0; i < v->p->strands; i++) {
+        struct thread *t = &v->thread[i];
+        t->until = v->run.to;
+        t->is_one = v->p->strand[i].members <= 1 && t->left <= length &&
+                    (!is_machine || v->p->strand[i].pid);
+    }
+}
+
+/* Weights that are no times are where their samples are. */
+static void add_samples(struct timeline *v)
+{
+    const int have_lengths = tt_lanes_have_lengths(v->p);
+
+    count_threads(v);
+    for (size_t i = v->p->samples; i-- > 0;) {
+        const struct tt_sample_row *s = &v->p->sample[i];
+        struct thread *t = s->strand < v->p->strands ? &v->thread[s->strand] : NULL;
+        const uint32_t thing = thing_of(v, s);
+        if (!tt_range_has(v->p, &v->run, s))
+            continue;
+        if (!have_lengths)
+            add_use(v, thing, bucket_of(v, s->time), s->weight);
+        else if (t && t->is_one)
+            add_last(v, t, thing, s);
+        else
+            add_apart(v, thing, s);
+    }
+}
+
+/* ── States ───────────────────────────────────────────────────────────────────────── */
+
 static void spread_stretch(struct timeline *v, const struct tt_stretch *s, uint64_t shift)
 {
-    uint64_t from = s->from < shift ? 0 : s->from - shift,
-             to = s->to < shift ? 0 : s->to - shift;
-
-    from = from < v->run.from ? v->run.from : from;
-    to = to > v->run.to ? v->run.to : to;
-    while (from < to) {
-        const uint32_t at = (uint32_t)((from - v->run.from) / v->length);
-        const uint64_t end = v->run.from + (at + 1) * v->length,
-                       until = end > from && end < to ? end : to;
-        add_use(v, s->wait ? WAITING : RUNNING, at, until - from);
-        from = until;
-    }
+    spread(v, s->wait ? WAITING : RUNNING, s->from < shift ? 0 : s->from - shift,
+           s->to < shift ? 0 : s->to - shift);
 }
 
 static int add_states(struct timeline *v, const struct tt_query *q)
@@ -183,6 +282,19 @@ static int by_total(const void *a, const void *b)
     return TT_ORDER(y->total, x->total) ?: strcmp(x->name, y->name);
 }
 
+/* In processors: a bucket may be shorter than others by a nanosecond. */
+static double most_at_once(const struct timeline *v, const uint64_t *bucket)
+{
+    double most = 0;
+
+    for (uint32_t i = 0; i < v->buckets; i++) {
+        const uint64_t length = edge_of(v, i + 1) - edge_of(v, i);
+        if (length && (double)bucket[i] / (double)length > most)
+            most = (double)bucket[i] / (double)length;
+    }
+    return most;
+}
+
 /* ── Rows ─────────────────────────────────────────────────────────────────────────── */
 
 /* Eighths of the greatest bucket of all; a blank is none. */
@@ -222,17 +334,15 @@ static const char *list_buckets(struct timeline *v, const uint64_t *bucket)
 static void add_row(struct timeline *v, enum tt_row_role role, const char *name,
                     const uint64_t *bucket)
 {
-    uint64_t total = 0, most = 0;
+    uint64_t total = 0;
 
-    for (uint32_t i = 0; i < v->buckets; i++) {
+    for (uint32_t i = 0; i < v->buckets; i++)
         total += bucket[i];
-        most = bucket[i] > most ? bucket[i] : most;
-    }
     tt_table_row(v->t, role, role != TT_ROW_TOTAL, 0);
     tt_table_string(v->t, NAME, name);
     tt_table_amount(v->t, SELF, total);
     tt_table_real(v->t, SHARE, v->total ? (double)total / (double)v->total : 0);
-    tt_table_real(v->t, MOST, (double)most / (double)v->length);
+    tt_table_real(v->t, MOST, most_at_once(v, bucket));
     tt_table_string(v->t, BAR, draw_bar(v, bucket));
     tt_table_string(v->t, BUCKETS, list_buckets(v, bucket));
     tt_table_amount(v->t, FROM, v->run.from);
@@ -313,12 +423,14 @@ static int fill(struct timeline *v, struct tt_query *q)
     v->thing_of = tt_memory_get(q->memory, things * sizeof *v->thing_of);
     v->use = tt_memory_get(q->memory, things * sizeof *v->use);
     v->amounts = tt_memory_get(q->memory, bytes);
-    if (v->thing_of && v->use && v->amounts) {
+    v->thread = tt_memory_get(q->memory, v->p->strands * sizeof *v->thread);
+    if (v->thing_of && v->use && v->amounts && v->thread) {
         number_things(v);
         error = find_buckets(v, q);
         if (!error)
             add_rows(v, q);
     }
+    tt_memory_put(q->memory, v->thread);
     tt_memory_put(q->memory, v->amounts);
     tt_memory_put(q->memory, v->use);
     tt_memory_put(q->memory, v->thing_of);
@@ -345,7 +457,9 @@ int tt_view_timeline(const struct tt_profile *p, struct tt_query *q, struct tt_t
     v.by = (enum by)by;
     v.run = tt_range_shown(p);
     length = v.run.to - v.run.from;
-    v.length = length / v.buckets + (length % v.buckets != 0);
+    v.length = (length + v.buckets / 2) / v.buckets;
+    v.are_begins = tt_lanes_are_begins(p);
+    v.are_last = tt_fact_text(p, TT_FACT_BEGAN) != NULL;
     add_columns(&v, time != TT_NONE ? p->metric[time].unit : "ticks");
     tt_table_note(t, "buckets", "time: %u buckets of %.6g s, %zu samples by time",
                   v.buckets, (double)v.length / NS, p->samples);

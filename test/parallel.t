@@ -62,9 +62,9 @@ assert one == ["b"], one
 for name, what in ("running", runs), ("waiting", sleeps if waits else []):
     for x in rows("timeline", "--by", "state", "--buckets", "7"):
         if x["name"] != name: continue
-        size = int(x["length"])
+        edge = [((1000 + events[-1][0]) * 1000 + 1) * i // 7 for i in range(8)]  # the run ends 1 ns after the last sample
         for i, n in enumerate(map(int, x["buckets"].split())):
-            truth = sum(max(0, min((us + 1001) * 1000, (i + 1) * size) - max((us + 1000) * 1000, i * size)) for lane in what for us in range(length) if lane[us])
+            truth = sum(max(0, min((us + 1001) * 1000, edge[i + 1]) - max((us + 1000) * 1000, edge[i])) for lane in what for us in range(length) if lane[us])
             assert n == truth, (name, i, n, truth)
 END
 random() { local s; for s in {1..8}; do python3 "$tmp/brute.py" "$tallytree" "$tmp" "$s" "$1" || { echo "seed $s"; return 1; }; done; }

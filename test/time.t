@@ -163,10 +163,76 @@ for r in csv.DictReader(sys.stdin):
     print(r["role"], r["name"], r["self"], sum(map(int, r["buckets"].split())))'; }
 equal "each row of the timeline adds up to its buckets" "$(columns --by block | awk '$NF != $(NF - 1)' | wc -l)" 0
 equal "and rows to the total" "$(columns --by block --limit 2 | awk '$1 != "total" { s += $NF } $1 == "total" { printf "%.0f", s - $NF }')" 0
-equal "a bucket has what was charged in it" "$("$tallytree" report timeline --csv --by block --buckets 7 --time 0..7s "$tmp/one.rec" | python3 -c '
+# A sample has the time before it, and the loops leave no gap: what of it is in each second.
+equal "a bucket has the time of the samples that cover it" "$("$tallytree" report timeline --csv --by block --buckets 7 --time 0..7s "$tmp/one.rec" | python3 -c '
 import csv, sys
-print(*[r["buckets"] for r in csv.DictReader(sys.stdin) if r["name"] == "b"])')" \
-    "$(for i in 0 1 2 3 4 5 6; do truth "$tmp/one" ${i}000000000 $((i + 1))000000000 | awk '$1 == "b" { printf "%.0f", n = $2 } END { if (!n) printf 0 }'; echo; done | paste -sd' ')"
+print(*[r["buckets"] for r in csv.DictReader(sys.stdin) if r["name"] == "b"])')" "$(python3 - "$tmp/one.truth" <<'END'
+import sys
+buckets = [0] * 7
+for line in open(sys.argv[1]):
+    to, block, weight = line.split()
+    to, weight = int(to), int(weight)
+    for i in range(7):
+        if block == "b" and to < 7 * 10**9:
+            buckets[i] += max(0, min(to, (i + 1) * 10**9) - max(to - weight, i * 10**9))
+print(*buckets)
+END
+)"
+# Threads with gaps, overlaps and weights that may not fit: brute force says which samples there are.
+cat >"$tmp/threads.py" <<'END'
+import csv, os, random, subprocess
+tallytree, file = os.environ["tallytree"], os.environ["tmp"] + "/threads"
+def report(file, *words):
+    out = subprocess.run([tallytree, "report", "timeline", "--csv", "--limit", "all", *words, file], check=True, text=True, stdout=subprocess.PIPE).stdout
+    rows = list(csv.DictReader(out.splitlines()))
+    for r in rows:
+        cells = list(map(int, r["buckets"].split()))
+        assert sum(cells) == int(r["self"]), (words, r)
+    assert sum(int(r["self"]) for r in rows if r["role"] != "total") == int(rows[-1]["self"]), words
+    return rows
+def speedscope(file, threads):
+    import json
+    profiles = [{"type": "sampled", "name": "t%d" % i, "unit": "nanoseconds", "startValue": 0, "endValue": sum(w), "samples": [[k % 2] for k in range(len(w))], "weights": w} for i, w in enumerate(threads)]
+    json.dump({"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "a"}, {"name": "b"}]}, "profiles": profiles}, open(file + ".json", "w"))
+for seed in range(4):  # samples that begin at their time, one after the other: each bucket is full
+    r = random.Random(seed)
+    weights = [r.choice([1, 30, 10**6, 2 * 10**9]) for _ in range(r.randrange(1, 40))]
+    speedscope(file, [weights])
+    length = sum(weights) + 1  # the run ends 1 ns after the last sample
+    for buckets in (1, 2, 7, 60, 1000):
+        total = report(file + ".json", "--buckets", str(buckets))[-1]
+        edges = [length * i // buckets for i in range(buckets + 1)]
+        truth = [min(edges[i + 1], length - 1) - edges[i] for i in range(buckets)]
+        assert list(map(int, total["buckets"].split())) == truth, (seed, buckets, total, truth)
+for seed in range(4):  # samples that end at their time, with weights as they come
+    r = random.Random(seed)
+    us, samples = 10**6, [(10**6, 99, 1000)]
+    for _ in range(60):
+        us += r.choice([1, 100, 5000])
+        samples.append((us, r.randrange(100, 103), r.choice([1000, 100000, 7000000])))
+    with open(file + ".perf", "w") as f:
+        for us, thread, weight in samples:
+            f.write("prog 7/%d [001] %d.%06d: %d cpu-clock:u: \n\t1000 f+0x1 (/bin/prog)\n\n" % (thread, us // 10**6, us % 10**6, weight))
+    length = (samples[-1][0] - 10**6) * 1000 + 1
+    own = {t: sum(w for _, u, w in samples if u == t) for t in range(99, 103)}
+    for buckets in (1, 3, 60, 1000):
+        rows = report(file + ".perf", "--buckets", str(buckets))
+        for row in rows[:-1]:
+            thread = int(row["name"].split()[-1])
+            assert int(row["self"]) == own[thread], row
+            if own[thread] <= length:
+                assert float(row["most"]) <= 1, (seed, buckets, row)
+        parts = [sum(int(report(file + ".perf", "--time", t, "--buckets", str(buckets))[-1]["self"]) for t in ("..30%", "30%..31%", "31%.."))]
+        assert sum(parts) == sum(own.values()), (seed, parts)
+END
+try "a bucket has no more than its length of one thread" python3 "$tmp/threads.py"
+printf 'int main(void) { for (volatile long i = 0; i < 200000000; i++) ; }' >"$tmp/loop.c"
+at_once() { gcc -O1 -w -o "$tmp/loop" "$tmp/loop.c" && for way in "" --sampled=20 --wall; do
+    "$tallytree" record ${way:+"$way"} --force -o "$tmp/loop.tt" -- "$tmp/loop" 2>/dev/null || return 1
+    for buckets in 60 200 1000; do "$tallytree" report timeline --csv --buckets $buckets "$tmp/loop.tt" | python3 -c '
+import csv, sys
+assert all(float(r["most"]) <= 1 for r in csv.DictReader(sys.stdin))' || return 1; done; done; }
+try "a recorded thread uses one processor at most" at_once
 # Four processes of one name.
 printf '#include <unistd.h>\n#include <sys/wait.h>\nint main(void) { fork(); fork(); for (volatile long i = 0; i < 100000000; i++) ; while (wait(0) > 0) ; }' >"$tmp/several.c"
 gcc -O1 -w -o "$tmp/several" "$tmp/several.c" && "$tallytree" record -o "$tmp/several.tt" -- "$tmp/several" 2>/dev/null
