@@ -317,8 +317,6 @@ int tt_view_parallel(const struct tt_profile *p, struct tt_query *q, struct tt_t
     struct parallel v = {.p = p, .lanes = {.memory = q->memory}};
     int error = tt_lanes_check(p, q);
 
-    if (!error && q->metric)
-        error = tt_query_wrong(q, "the view 'parallel' shows time only");
     error = error ?: check_filters(q);
     if (error)
         return error;

@@ -16,6 +16,7 @@
 #include "likeness.h"
 #include "metric-view.h"
 #include "range.h"
+#include "samples.h"
 #include "several.h"
 #include "views.h"
 
@@ -47,12 +48,15 @@ int tt_view(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
     tt_table_init(t, v ? v->name : "", q->memory);
     if (!v)
         return tt_query_wrong(q, "there is no view '%.40s'", name);
-    if (q->metric && !v->shows_several && tt_several_find(p, q, &several) == 0 &&
+    if (q->metric && v->metrics == TT_VIEW_ONE && tt_several_find(p, q, &several) == 0 &&
         several.count)
         return tt_query_wrong(q,
                               "the view '%s' shows one metric; 'flat', 'tree', 'callers' "
                               "and 'graph' show several side by side",
                               name);
+    if (q->metric && v->metrics == TT_VIEW_TIME &&
+        tt_metric_find(p, q->metric) != tt_samples_metric(p))
+        return tt_query_wrong(q, "the view '%s' shows time only", name);
     error = v->run(p, q, t);
     if (!error)
         note_namesakes(p, q, t);

@@ -26,10 +26,15 @@ enum {
     TT_TAKES_THRESHOLD = 16,
     TT_TAKES_METRIC = 32
 };
+enum tt_view_metrics { /* what a query's metric may be */
+                       TT_VIEW_ONE,
+                       TT_VIEW_SEVERAL, /* side by side */
+                       TT_VIEW_TIME     /* only that of samples by time */
+};
 struct tt_named_view {
     const char *name;
     tt_view_function *run;
-    int shows_several;             /* metrics side by side? */
+    enum tt_view_metrics metrics;
     unsigned takes;                /* TT_TAKES_... */
     const struct tt_view_key *key; /* up to one without a name */
     const char *about;

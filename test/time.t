@@ -246,4 +246,8 @@ range() { "$tallytree" report header --time 0%..100% --csv "$tmp/exact.tt" | sed
 equal "beside exact times, a range has samples of CPU time, and says so" "$(range | cut -d' ' -f1 | paste -sd' ')" "cpu samples"
 try "it lacks the exact times" grep -q "no figures of.*time" <("$tallytree" report flat --time 0%..100% "$tmp/exact.tt")
 try "text draws it" has "$("$tallytree" report timeline "$tmp/one.rec")" "█"
+for view in timeline chart bursts parallel; do
+    "$tallytree" report $view --metric calls "$tmp/exact.tt" >/dev/null 2>"$tmp/err"
+    equal "$view refuses a metric that its samples do not have" "$? $(grep -c "'$view' shows time only" "$tmp/err")" "2 1"
+done
 finish

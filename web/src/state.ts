@@ -176,11 +176,12 @@ export function useAddress(): State {
 }
 
 // The query of a view: the filters and the metric of the address, and what else is asked.
+const ofTime = ["timeline", "chart", "bursts"]; // views that have no other metric
 export function query(state: State, view: string, words: Record<string, string | number> = {}) {
   const out = new URLSearchParams();
   out.append("view", view);
   for (const f of state.filters) if (!f.off) out.append(f.kind, f.pattern);
-  if (state.words.metric) out.append("metric", state.words.metric);
+  if (state.words.metric && !ofTime.includes(view)) out.append("metric", state.words.metric);
   for (const [key, value] of Object.entries(words)) if (value !== "") out.set(key, String(value));
   return (words.threshold === "0" ? "all&" : "") + out.toString(); // a reply is limited otherwise
 }
