@@ -322,7 +322,8 @@ static void fill_since(const struct tt_metric_view *l, struct tt_table *t, uint3
 /* A function that samples found was called, but the number of calls is unknown. */
 static int is_counted(const struct tt_metric_view *l, const struct tt_figures *f)
 {
-    return f->calls || l->choice.samples == TT_NONE || !(f->self || f->inclusive);
+    return f->calls || l->choice.samples == TT_NONE ||
+           !(f->self || f->inclusive || f->is_sampled);
 }
 
 void tt_metric_view_figures(const struct tt_metric_view *l, struct tt_table *t,
@@ -399,6 +400,28 @@ void tt_metric_view_remainder(const struct tt_metric_view *l, struct tt_table *t
     tt_table_row(t, TT_ROW_REMAINDER, depth, group);
     tt_metric_view_figures(l, t, c, &own);
     tt_table_string(t, c->name, name);
+}
+
+void tt_others_add(const struct tt_metric_view *l, struct tt_others *others,
+                   const struct tt_several_sums *more, uint32_t block,
+                   const struct tt_figures *f)
+{
+    others->count++;
+    others->rest.has |= TT_HAS_CALLS;
+    others->rest.self += f->self;
+    others->rest.self_low += f->self_low;
+    others->rest.calls += f->calls;
+    for (uint32_t i = 1; i < l->several.count; i++)
+        others->more.self[i] = others->more.inclusive[i] += more->sum[i][block].self;
+}
+
+void tt_others_row(const struct tt_metric_view *l, struct tt_table *t,
+                   const struct tt_columns *c, const struct tt_others *others)
+{
+    if (!others->count)
+        return;
+    tt_metric_view_remainder(l, t, c, 0, 0, "[all else]", &others->rest);
+    tt_several_fill(l, t, c, &others->more);
 }
 
 void tt_metric_view_elsewhere(const struct tt_metric_view *l, struct tt_table *t,

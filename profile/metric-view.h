@@ -98,6 +98,7 @@ struct tt_figures {
     uint64_t self, self_low, inclusive, inclusive_low, calls;
     const struct tt_times_row *times;     /* NULL: not known */
     uint64_t self_since, inclusive_since; /* of what came since another reading */
+    int is_sampled;                       /* it has samples, or its callees have */
 };
 
 /* The shared columns of a table; TT_NONE: missing. */
@@ -146,7 +147,27 @@ static inline struct tt_figures tt_figures_of_sum(const struct tt_block_sum *s)
                                .self_low = s->self_low,
                                .inclusive = s->inclusive,
                                .inclusive_low = s->inclusive_low,
-                               .calls = s->calls};
+                               .calls = s->calls,
+                               .is_sampled = s->samples != 0};
 }
+
+/* Has a context samples, or its callees? */
+static inline int tt_is_sampled(const struct tt_metric_view *l, uint32_t context)
+{
+    return l->choice.samples != TT_NONE &&
+           tt_total_of(l->p, &l->p->metric[l->choice.samples], context) != 0;
+}
+
+/* Blocks that a view leaves out, as one row: "[all else]". */
+struct tt_others {
+    uint32_t count;
+    struct tt_figures rest;
+    struct tt_several_figures more;
+};
+void tt_others_add(const struct tt_metric_view *, struct tt_others *,
+                   const struct tt_several_sums *, uint32_t block,
+                   const struct tt_figures *);
+void tt_others_row(const struct tt_metric_view *, struct tt_table *,
+                   const struct tt_columns *, const struct tt_others *);
 
 #endif

@@ -443,6 +443,7 @@ static void fill_context(const struct filling *f, size_t i)
                                  .inclusive = s->total,
                                  .inclusive_low = s->total_low,
                                  .calls = s->calls.own,
+                                 .is_sampled = tt_is_sampled(l, s->context),
                                  .times = f->times ? &f->times[i] : NULL};
 
     tt_since_context(l, s->context, &figures);

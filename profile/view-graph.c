@@ -25,9 +25,8 @@ struct graph {
     unsigned char *shown;  /* of each block: has it an entry? */
     struct tt_vector edges, activations;
     const struct tt_edge **in, **out; /* edges by callee and by caller, both by amount */
-    uint32_t others;                  /* blocks that are not wanted, and their figures */
-    struct tt_figures rest;
-    struct tt_several_sums more;              /* of the further metrics, */
+    struct tt_others others;          /* blocks that are not wanted */
+    struct tt_several_sums more;      /* of the further metrics, */
     struct tt_vector further[TT_SEVERAL_MAX]; /* and their edges by caller and callee */
 };
 
@@ -158,6 +157,7 @@ static void add_entries(struct graph *g)
 {
     for (uint32_t b = 0; b < g->l->p->blocks; b++) {
         const struct tt_block_sum *s = &g->sum[b];
+        struct tt_figures f;
         if (!s->contexts && !s->self && !s->inclusive && !s->calls &&
             !tt_several_has(g->l, &g->more, b))
             continue;
@@ -165,10 +165,8 @@ static void add_entries(struct graph *g)
             add_entry(g, b);
             continue;
         }
-        g->others++;
-        g->rest.self += s->self;
-        g->rest.self_low += s->self_low;
-        g->rest.calls += s->calls;
+        f = tt_figures_of_sum(s);
+        tt_others_add(g->l, &g->others, &g->more, b, &f);
     }
 }
 
@@ -254,8 +252,7 @@ static int add_rows(struct graph *g, struct tt_query *q)
     error = error ?: surround(g);
     if (error)
         return error;
-    if (g->others)
-        tt_metric_view_remainder(g->l, g->t, &g->c, 0, 0, "[all else]", &g->rest);
+    tt_others_row(g->l, g->t, &g->c, &g->others);
     tt_metric_view_elsewhere(g->l, g->t, &g->c);
     tt_metric_view_sum_row(g->l, g->t, &g->c);
     tt_view_notes(g->l->p, &g->l->choice, g->t);
@@ -277,7 +274,7 @@ static int fill(struct graph *g, struct tt_query *q)
 int tt_view_graph(const struct tt_profile *p, struct tt_query *q, struct tt_table *t)
 {
     struct tt_metric_view l;
-    struct graph g = {.l = &l, .t = t, .rest = {.has = TT_HAS_CALLS}};
+    struct graph g = {.l = &l, .t = t};
     int error = tt_metric_view_init(&l, p, q);
 
     tt_vector_init(&g.edges, q->memory, sizeof(struct tt_edge));
