@@ -323,6 +323,11 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
     put_sources(sources, sizeof sources, p, processes);
     tt_complain("%s: %s%s%s of %s in %s", g->program, count, *objects ? " and " : "",
                 objects, sources, g->out);
+    if (tt_fact_number(p, "lost.samples"))
+        tt_complain(
+            "%llu samples are lost, as they came too fast: use a longer period, or "
+            "a lower rate",
+            (unsigned long long)tt_fact_number(p, "lost.samples"));
     tell(p, "rate");
     tell_interpreters(p);
     for (char *const *u = found->unseen; u && *u; u++)

@@ -303,6 +303,8 @@ int tt_view_space(const struct tt_profile *p, struct tt_query *q, struct tt_tabl
     }
     if (!error)
         cut(&v, q);
+    if (!error && v.of_block[PEAK])
+        tt_note_peaks(p, t);
     free_heap(&v, q->memory);
     tt_vector_fini(&v.sum);
     return error;

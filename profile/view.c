@@ -91,7 +91,7 @@ int tt_view_metric(const struct tt_profile *p, struct tt_query *q,
     choice->column = &p->metric[main];
     choice->total = tt_grand_total(p, choice->column);
     if (choice->calls != TT_NONE && choice->calls != main && choice->total &&
-        choice->samples != TT_NONE && !tt_grand_total(p, &p->metric[choice->calls]))
+        !tt_grand_total(p, &p->metric[choice->calls]))
         choice->calls = TT_NONE; /* not counted */
     return 0;
 }
@@ -412,7 +412,29 @@ static void note_unsampled(const struct tt_profile *p, const struct tt_metric_co
                       share);
 }
 
-/* The time of an activation includes that of programs that interrupt it. */
+/* Maxima of processes are added up, whenever they were; so are those of runs. */
+void tt_note_peaks(const struct tt_profile *p, struct tt_table *t)
+{
+    uint64_t parts = tt_fact_number(p, "recordings");
+
+    for (uint32_t i = 0; i < p->facts; i++)
+        if (strcmp(tt_profile_string(p, p->fact[i].name), "format") == 0)
+            parts += p->fact[i].number;
+    if (parts > 1)
+        tt_table_note(t, "peaks",
+                      "peak: the sum of the peaks of %llu processes or runs; what was "
+                      "alive at one time may be less",
+                      (unsigned long long)parts);
+}
+
+static int is_peak(const struct tt_metric_columns *m)
+{
+    return (m->flags & TT_METRIC_PEAK) &&
+           (strncmp(m->name, "peak", 4) == 0 || strncmp(m->name, "maximum", 7) == 0);
+}
+
+/* The time of an activation includes that of programs that interrupt it.  The system counts
+ * from the begin of each thread, so filters do not apply, and it may exceed what was timed. */
 static void note_preempted(const struct tt_profile *p,
                            const struct tt_metric_choice *choice, struct tt_table *t)
 {
@@ -421,12 +443,22 @@ static void note_preempted(const struct tt_profile *p,
     uint64_t preempted = tt_fact_number(p, "preempted");
     double share = percent(preempted, choice->total);
 
-    if (m->low && (m->flags & TT_METRIC_TIME) && share >= SHOWN)
-        tt_table_note(t, "preempted",
-                      "preempted: for %.3f ms (%.2f %% of %s) threads were ready to run "
-                      "while other programs had the processors; that time is in these "
-                      "figures, and brackets do not exclude it",
-                      (double)preempted / 1e6, share, m->name);
+    if (!m->low || !(m->flags & TT_METRIC_TIME) || share < SHOWN)
+        return;
+    if (p->whole || share > 100)
+        tt_table_note(
+            t, "preempted in all",
+            "preempted: in the whole run, for %.3f ms at most threads were ready "
+            "to run while other programs had the processors; such time is in "
+            "these figures, and brackets do not exclude it",
+            (double)preempted / 1e6);
+    else
+        tt_table_note(
+            t, "preempted",
+            "preempted: for %.3f ms at most (%.2f %% of %s) threads were ready to "
+            "run while other programs had the processors; such time is in these "
+            "figures, and brackets do not exclude it",
+            (double)preempted / 1e6, share, m->name);
 }
 
 /* What the samples of a figure of n bytes vary by, squared, is at most n times the rate. */
@@ -532,7 +564,7 @@ static void note_unresolved(const struct tt_profile *p,
     tt_memory_put(p->memory, nameless);
 }
 
-static void note_losses(const struct tt_profile *p, struct tt_table *t)
+void tt_note_losses(const struct tt_profile *p, struct tt_table *t)
 {
     static const struct {
         const char *fact, *about, *what;
@@ -556,6 +588,8 @@ static void note_losses(const struct tt_profile *p, struct tt_table *t)
         {"lost.lines", "lost", "lines of the file could not be read"},
         {"lost.events", "lost", "events of the file could not be read"},
         {"lost.records", "lost", "records were lost by perf"},
+        {"lost.samples", "lost", "samples were lost; these figures are without them"},
+        {"lost.pages", "lost", "pages of the recording found no room on the disk"},
         {"lost.stacks", "lost", "copied stacks could not be unwound"},
         {"cut off", "cut off", "files are cut off; the rest was read"},
         {"lost.nodes", "lost", "samples were in a node that the file does not have"},
@@ -679,7 +713,9 @@ void tt_view_notes(const struct tt_profile *p, const struct tt_metric_choice *ch
     note_hidden(p, choice, t);
     note_evicted(p, choice, t);
     note_brackets(p, choice, t);
+    if (is_peak(choice->column))
+        tt_note_peaks(p, t);
     note_strands(p, t);
     note_unresolved(p, choice, t);
-    note_losses(p, t);
+    tt_note_losses(p, t);
 }

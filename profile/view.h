@@ -38,6 +38,11 @@ const char *tt_strand_name(struct tt_table *, const struct tt_profile *, uint32_
 void tt_view_notes(const struct tt_profile *, const struct tt_metric_choice *,
                    struct tt_table *);
 
+/* Notes what was lost. */
+void tt_note_losses(const struct tt_profile *, struct tt_table *);
+/* Notes that a sum of peaks may be more than was ever alive, where there are several. */
+void tt_note_peaks(const struct tt_profile *, struct tt_table *);
+
 /* Returns the metric that counts activations; TT_NONE: there is none. */
 uint32_t tt_calls_metric(const struct tt_profile *);
 

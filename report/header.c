@@ -197,7 +197,7 @@ static int put_unsampled(struct tt_text *out, const struct tt_profile *p,
         return 0;
     put_label(out, "unsampled");
     tt_text_amount(out, f->number, "ns");
-    tt_text_put(out, " of CPU time\n");
+    tt_text_put(out, " of CPU time, in threads without a sample\n");
     return 1;
 }
 

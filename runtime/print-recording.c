@@ -186,7 +186,8 @@ static void put_header(struct printer *out)
             (double)h->outside.low / 1024, (double)h->outside.high / 1024);
     if (out->all && (double)h->preempted / 1e9 >= seconds(out, out->all) / 100)
         put(out,
-            "preempted: for %.6f s threads were ready to run while other programs had "
+            "preempted: for %.6f s at most threads were ready to run while other "
+            "programs had "
             "the processors; brackets do not include it\n",
             (double)h->preempted / 1e9);
     if (evicted)

@@ -298,7 +298,9 @@ lost()
     reap $recorder || { cat "$tmp/err"; return 1; }
     reap $pid
     [ "$(fact lost.samples)" -gt 0 ] && stacks &&
-        "$tallytree" report header "$tmp/tt" | grep "lost.*samples"
+        "$tallytree" report header "$tmp/tt" | grep "lost.*samples" &&
+        "$tallytree" report --no-header "$tmp/tt" | grep "^lost: $(fact lost.samples) samples were lost" &&
+        grep "^tallytree: $(fact lost.samples) samples are lost" "$tmp/err"
 }
 try "samples that found no room are counted, and the others are whole" lost
 

@@ -15,6 +15,7 @@ stacks=$'(unknown) 1\nObject#a 1\nObject#a;b 3\nObject#a;b;b 2'
 try "stacks have as many samples as they say" folds "$stacks" "$dir/small" samples
 try "and the time of these" folds "$(sed 's/\([0-9]*\)$/\1 * 500000/; s/\([0-9]*\) \* 500000/\1/' <<<"$stacks" | awk '{ $NF *= 500000; print }')" "$dir/small" "sampled time"
 try "what stackprof missed is counted" sh -c "'$tallytree' report header '$dir/small' | grep -q '2 *lost.samples'"
+try "a note says so" sh -c "'$tallytree' report --no-header '$dir/small' | grep -q '^lost: 2 samples were lost'"
 sed '/^"raw"/d; s/"total_samples":1}},$/"total_samples":1}}}/' "$dir/small" >"$dir/graph"
 try "without stacks it is a call graph" folds $'(unknown) 1\nObject#a 1\nObject#a;b 5' "$dir/graph" samples
 try "a stack that is not whole is refused" refuses_byte "the last stack is not whole" 's/,1,1,1\]/,1,1]/' "$dir/small"

@@ -68,7 +68,7 @@ try "a thread that no library made" same clone
 unseen()
 {
     [ "$(fact threads.unseen)" -gt 20000000 ] &&
-        "$TT_BUILD/tallytree" report flat "$tmp/tt" | grep -E "^unsampled +[0-9.]+ (ms|s) of CPU time$"
+        "$TT_BUILD/tallytree" report flat "$tmp/tt" | grep -E "^unsampled +[0-9.]+ (ms|s) of CPU time, in threads without a sample$"
 }
 try "is not sampled, and the header says so" unseen
 try "children of all kinds" same children

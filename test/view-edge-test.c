@@ -194,6 +194,123 @@ TEST(calls_that_nobody_counted_are_missing)
     }
 }
 
+/* Time is exact, and the function that only samples found has none of it. */
+TEST(what_only_samples_found_has_run)
+{
+    struct made m;
+    struct answer a;
+    uint32_t samples;
+    size_t row;
+
+    begin(&m);
+    samples = tt_builder_metric(m.b, "samples", "", 0);
+    add(&m, "scope", 2, 70);
+    (void)context(&m, "scope;above;found");
+    tt_builder_add(m.b, TT_ROLE_SELF, context(&m, "scope;above;found"), samples, 7);
+    if (!finish(&m))
+        return;
+    CHECK(ask(&a, &m.p, "view=flat"));
+    CHECK(has_note(&a, "blocks executed: 100.00 % of 3"));
+    row = row_of(&a, "scope", TT_ROW_ENTRY);
+    CHECK(tt_table_value(&a.t, row, tt_table_find(&a.t, "calls")));
+    row = row_of(&a, "found", TT_ROW_ENTRY);
+    CHECK(!tt_table_value(&a.t, row, tt_table_find(&a.t, "calls")));
+    row = row_of(&a, "above", TT_ROW_ENTRY);
+    CHECK(!tt_table_value(&a.t, row, tt_table_find(&a.t, "calls")));
+    answered(&a);
+    end(&m);
+}
+
+TEST(calls_that_were_not_counted_have_no_column)
+{
+    struct made m;
+    struct answer a;
+    uint32_t objects;
+
+    begin(&m);
+    objects = tt_builder_metric(m.b, "objects", "", 0);
+    tt_builder_add(m.b, TT_ROLE_SELF, context(&m, "f"), objects, 9);
+    if (!finish(&m))
+        return;
+    CHECK(ask(&a, &m.p, "view=flat&metric=objects"));
+    CHECK_INT(tt_table_find(&a.t, "calls"), TT_NONE);
+    answered(&a);
+    end(&m);
+}
+
+TEST(rows_of_some_blocks_add_up_to_the_total)
+{
+    struct made m;
+    struct answer a;
+
+    if (!make_five(&m))
+        return;
+    CHECK(ask(&a, &m.p, "view=flat&block=3&metric=time,calls"));
+    CHECK_INT(figure(&a, "3", TT_ROW_ENTRY, "self"), 61);
+    CHECK_INT(figure(&a, "[all else]", TT_ROW_REMAINDER, "self"), 70);
+    CHECK_INT(figure(&a, "[all else]", TT_ROW_REMAINDER, "calls.self"), 3);
+    CHECK_INT(figure(&a, "total", TT_ROW_TOTAL, "self"), 131);
+    answered(&a);
+    CHECK(ask(&a, &m.p, "view=flat"));
+    CHECK_INT(row_of(&a, "[all else]", TT_ROW_REMAINDER), SIZE_MAX);
+    answered(&a);
+    end(&m);
+}
+
+/* Of 100 ns; of what a filter has left; and of more time than there is. */
+TEST(preempted_time_is_a_share_only_of_time_that_it_may_be_in)
+{
+    static const struct {
+        uint64_t preempted;
+        int is_filtered;
+        const char *note;
+    } cases[] = {{50, 0, "preempted: for 0.000 ms at most (50.00 % of time)"},
+                 {50, 1, "preempted: in the whole run, for 0.000 ms at most"},
+                 {5000000, 0, "preempted: in the whole run, for 5.000 ms at most"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made m;
+        struct answer a;
+        begin(&m);
+        add(&m, "a", 1, 40);
+        add(&m, "b", 1, 60);
+        tt_builder_add(m.b, TT_ROLE_OWN, context(&m, "b"), m.metric[1], 10);
+        tt_builder_fact(m.b, "preempted", TT_FACT_SUM, cases[i].preempted, "");
+        if (!finish(&m))
+            return;
+        m.p.whole = cases[i].is_filtered ? &m.p : NULL;
+        CHECK(ask(&a, &m.p, "view=flat"));
+        CHECK(has_note(&a, cases[i].note));
+        answered(&a);
+        end(&m);
+    }
+}
+
+TEST(a_sum_of_peaks_says_so)
+{
+    for (uint64_t processes = 1; processes < 3; processes++) {
+        struct made m;
+        struct answer a;
+        uint32_t peak, live;
+        begin(&m);
+        peak = tt_builder_metric(m.b, "peak", "bytes", TT_METRIC_SPACE | TT_METRIC_PEAK);
+        live = tt_builder_metric(m.b, "live", "bytes", TT_METRIC_SPACE | TT_METRIC_PEAK);
+        tt_builder_add(m.b, TT_ROLE_SELF, context(&m, "a"), peak, 40);
+        tt_builder_add(m.b, TT_ROLE_SELF, context(&m, "a"), live, 20);
+        tt_builder_fact(m.b, "recordings", TT_FACT_SUM, processes, "");
+        if (!finish(&m))
+            return;
+        CHECK(ask(&a, &m.p, "view=flat&metric=peak"));
+        CHECK_INT(has_note(&a, "peak: the sum of the peaks of 2 processes"),
+                  processes > 1);
+        answered(&a);
+        CHECK(ask(&a, &m.p, "view=flat&metric=live"));
+        CHECK(!has_note(&a, "peak:"));
+        answered(&a);
+        end(&m);
+    }
+}
+
 /* What nothing was charged to is not looked at first, whatever it is. */
 TEST(what_is_looked_at_first_has_figures)
 {
