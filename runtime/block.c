@@ -589,6 +589,8 @@ tt_metric tt_metric_get(const char *name, const char *unit)
         m++;
     if (m > TT_METRICS_MAX) {
         m = 0;
+        if (r) /* what is added to it */
+            tt_bump_shared(&r->header->lost_figures, 1);
     } else if (m > registry.metrics) {
         registry.metric[m] = wanted;
         registry.metrics = m;

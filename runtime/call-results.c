@@ -111,6 +111,19 @@ static void take_function(struct kept *k, uint32_t i)
         k->results.profiler = b->inclusive;
 }
 
+/* A caller's clock is each thread's own: all that they have charged. */
+static uint64_t ticks_charged(const struct tt_picture *p)
+{
+    const struct tt_header *h = p->header;
+    uint64_t ticks = 0;
+
+    if (h->clock != TT_CLOCK_CALLER)
+        return h->end_ticks > h->start_ticks ? h->end_ticks - h->start_ticks : 0;
+    for (uint32_t i = 0; i < p->strands; i++)
+        ticks += p->strand[i]->charged;
+    return ticks;
+}
+
 static int fill_results(struct kept *k, void *image, size_t size)
 {
     struct tt_picture *p = &k->picture;
@@ -131,7 +144,7 @@ static int fill_results(struct kept *k, void *image, size_t size)
         tt_picture_space(p, p->context[i].cell, take_objects, k);
     }
     sum_objects(k);
-    k->results.ticks = h->end_ticks > h->start_ticks ? h->end_ticks - h->start_ticks : 0;
+    k->results.ticks = ticks_charged(p);
     k->results.ticks_per_second = h->ticks_per_second;
     k->results.collections = p->space ? p->space->collected : 0;
     k->results.function = k->function;

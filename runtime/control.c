@@ -534,6 +534,19 @@ static uint64_t count_moves(const char *base, const struct tt_header *h, int *od
     return moves;
 }
 
+/* Ticks of a caller's clock are the thread's own: charges those since its last push or pop. */
+static void charge_own_ticks(void)
+{
+    struct tt_thread *t = tt_clock_in_use() == TT_CLOCK_CALLER && tt_self.thread
+                              ? tt_thread_enter()
+                              : NULL;
+
+    if (!t)
+        return;
+    tt_charge_time(t, tt_time_now(t), t->self->top);
+    tt_thread_leave(t);
+}
+
 void *tt_snapshot(size_t *size)
 {
     enum { TRIES = 16 };
@@ -545,6 +558,7 @@ void *tt_snapshot(size_t *size)
     *size = 0;
     if (tt_unusable || tt_is_at_work())
         return NULL; /* in a signal handler that interrupted us */
+    charge_own_ticks();
     control_lock();
     r = tt_recording;
     for (int i = 0; r && !whole && i < TRIES; i++) {

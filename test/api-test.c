@@ -254,6 +254,20 @@ TEST(pauses_nest_and_leave_pushes_counted)
     CHECK_INT(visit_path("outer;inner").total, 0);
 }
 
+TEST(an_open_activation_has_its_ticks_so_far)
+{
+    CHECK_INT(tt_start("exact,clock=caller"), 0);
+    {
+        TT_SCOPE("open");
+        tt_tick(100);
+        CHECK_INT(visit_path("open").self, 100);
+        tt_tick(5);
+        CHECK_INT(visit_path("open").self, 105);
+    }
+    CHECK_INT(tt_stop(), 0);
+    CHECK_INT(visit_path("open").sum, 105);
+}
+
 TEST(activations_have_their_statistics)
 {
     CHECK_INT(tt_start("exact,clock=caller"), 0);

@@ -206,3 +206,21 @@ TEST(metrics_too)
     CHECK_INT(rows(), 16);
     CHECK_INT(tt_stop(), 0);
 }
+
+TEST(metrics_without_room_are_counted)
+{
+    char name[16];
+    tt_metric last = 1;
+    struct recorded r;
+
+    CHECK_INT(tt_start("exact,clock=caller"), 0);
+    for (int i = 0; last && i < 100; i++) {
+        (void)snprintf(name, sizeof name, "metric %d", i);
+        last = tt_metric_get(name, "");
+    }
+    CHECK_INT(last, 0);
+    CHECK_INT(tt_stop(), 0);
+    r = recorded_here();
+    CHECK_INT(r.picture.header->lost_figures, 1);
+    recorded_free(&r);
+}

@@ -47,6 +47,7 @@ static void check_work(const struct tt_results *r)
 {
     const struct tt_function_result *f = find(r, "f"), *g = find(r, "g");
 
+    CHECK_INT(r ? r->ticks : 0, 19); /* all that its clock ticked */
     CHECK_INT(f->calls, 1);
     CHECK_INT(f->self, 10);
     CHECK_INT(f->total, 19);
