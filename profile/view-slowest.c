@@ -223,6 +223,7 @@ int tt_view_slowest(const struct tt_profile *p, struct tt_query *q, struct tt_ta
         if (by == SLOWEST && q->filter.count)
             tt_table_note(t, "filters",
                           "filters do not apply to what activations called");
+        tt_note_losses(p, t);
     }
     tt_memory_put(v.memory, v.total);
     free(wanted);

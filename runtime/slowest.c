@@ -3,7 +3,8 @@
  *
  * An average does not show the one frame that took 40 ms.  When a marked activation
  * begins we note the charges of each context below it so far; if it ends among the
- * slowest, the differences are its subtree.  Noting costs a walk over the subtree: meant
+ * slowest, the differences are its subtree.  Activations within each other have separate
+ * notes.  Noting costs a walk over the subtree: meant
  * for blocks that are entered a few thousand times a second, not a million. */
 #include "slowest.h"
 
@@ -27,7 +28,7 @@ struct tt_slow_seen {
 /* ── What has been seen ───────────────────────────────────────────────────────────── */
 
 /* Its memory is mapped, and kept for the next time: the program's heap is not used. */
-static struct tt_slow_seen *find_seen(const struct tt_slow_state *s, uint32_t cell)
+static struct tt_slow_seen *find_seen(const struct tt_slow_level *s, uint32_t cell)
 {
     uint32_t i = cell * 0x9e3779b1u >> 7;
 
@@ -38,7 +39,7 @@ static struct tt_slow_seen *find_seen(const struct tt_slow_state *s, uint32_t ce
     }
 }
 
-static int size_seen(struct tt_slow_state *s, uint32_t count)
+static int size_seen(struct tt_slow_level *s, uint32_t count)
 {
     uint32_t size = s->size ? s->size : 1024;
     void *p;
@@ -64,8 +65,10 @@ static int size_seen(struct tt_slow_state *s, uint32_t count)
 
 void tt_slowest_drop(struct tt_thread *t)
 {
-    if (t->slow.table)
-        munmap(t->slow.table, t->slow.size * sizeof *t->slow.table);
+    for (int i = 0; i < TT_SLOW_DEPTH; i++)
+        if (t->slow.level[i].table)
+            munmap(t->slow.level[i].table,
+                   t->slow.level[i].size * sizeof *t->slow.level[i].table);
     memset(&t->slow, 0, sizeof t->slow);
 }
 
@@ -97,23 +100,38 @@ static struct tt_node *next_in_subtree(const struct tt_tree *t, const struct tt_
 
 /* ── An activation ────────────────────────────────────────────────────────────────── */
 
-void tt_slowest_begin(struct tt_thread *t, struct tt_frame *f)
+/* Notes the figures of a frame's subtree.  -TT_ERR_MEMORY: it is too large to be looked at each
+ * time. */
+static int see_subtree(const struct tt_thread *t, struct tt_slow_level *s,
+                       const struct tt_frame *f)
 {
-    struct tt_slow_state *s = &t->slow;
-    uint32_t mark = f->node == t->tree.limbo ? 0 : tt_block_marked(tt_frame_block(t, f));
     uint32_t count = 0;
 
-    if (!mark || !t->recording->options.marked[mark - 1].slowest || s->frame)
-        return;
     for (struct tt_node *n = f->node; n && count < SEEN_LARGEST;
          n = next_in_subtree(&t->tree, f->node, n))
         count++;
     if (size_seen(s, count + 1) != 0)
-        return; /* too large to be looked at each time */
+        return -TT_ERR_MEMORY;
     for (struct tt_node *n = f->node; n; n = next_in_subtree(&t->tree, f->node, n))
         *find_seen(s, tt_cell_of(&t->tree, n)) = (struct tt_slow_seen){
             tt_cell_of(&t->tree, n), 0, n->calls, n->self};
-    s->frame = f;
+    return 0;
+}
+
+void tt_slowest_begin(struct tt_thread *t, struct tt_frame *f)
+{
+    struct tt_slow_state *s = &t->slow;
+    struct tt_slow_level *level = &s->level[s->depth];
+    uint32_t mark = f->node == t->tree.limbo ? 0 : tt_block_marked(tt_frame_block(t, f));
+
+    if (!mark || !t->recording->options.marked[mark - 1].slowest)
+        return;
+    if (s->depth == TT_SLOW_DEPTH || see_subtree(t, level, f) != 0) {
+        tt_bump_shared(&t->recording->header->lost_figures, 1);
+        return;
+    }
+    level->frame = f;
+    s->depth++;
     f->entered = t->record->last = tt_time_now(t); /* our own time is not charged */
 }
 
@@ -139,30 +157,30 @@ static struct tt_slow *choose_slot(struct tt_slowest *s, uint64_t duration,
     return duration > least->duration ? least : NULL;
 }
 
-static uint32_t row_above(const struct tt_thread *t, const struct tt_node *top,
-                          const struct tt_node *n)
+static uint32_t row_above(const struct tt_thread *t, const struct tt_slow_level *level,
+                          const struct tt_node *top, const struct tt_node *n)
 {
     while (n != top) {
         n = tt_parent(&t->tree, n);
-        const struct tt_slow_seen *seen = find_seen(&t->slow, tt_cell_of(&t->tree, n));
+        const struct tt_slow_seen *seen = find_seen(level, tt_cell_of(&t->tree, n));
         if (seen->cell && seen->row)
             return seen->row;
     }
     return 0;
 }
 
-static void write_rows(struct tt_thread *t, struct tt_slow *slot,
-                       const struct tt_node *top)
+static void write_rows(struct tt_thread *t, const struct tt_slow_level *level,
+                       struct tt_slow *slot, const struct tt_node *top)
 {
     struct tt_slow_row *row = (struct tt_slow_row *)(void *)tt_cell(t->tree.base,
                                                                     slot->rows);
-    uint32_t left = t->slow.size / 2;
+    uint32_t left = level->size / 2;
 
     slot->count = 0;
     slot->dropped = 0;
     for (struct tt_node *n = tt_cell(t->tree.base, tt_cell_of(&t->tree, top)); n;
          n = next_in_subtree(&t->tree, top, n)) {
-        struct tt_slow_seen *seen = find_seen(&t->slow, tt_cell_of(&t->tree, n));
+        struct tt_slow_seen *seen = find_seen(level, tt_cell_of(&t->tree, n));
         uint64_t calls = n->calls - seen->calls, self = n->self - seen->self;
         if (!calls && !self && n != top)
             continue;
@@ -171,23 +189,40 @@ static void write_rows(struct tt_thread *t, struct tt_slow *slot,
             continue;
         }
         left -= !seen->cell;
-        row[slot->count] = (struct tt_slow_row){n->key, row_above(t, top, n), calls,
-                                                self};
+        row[slot->count] = (struct tt_slow_row){n->key, row_above(t, level, top, n),
+                                                calls, self};
         seen->cell = tt_cell_of(&t->tree, n);
         seen->row = slot->count + 1;
         __atomic_store_n(&slot->count, seen->row, __ATOMIC_RELEASE);
     }
 }
 
+/* Those above it are of fibers that did not run on: they are left out. */
+static const struct tt_slow_level *leave_level(struct tt_thread *t,
+                                               const struct tt_frame *f)
+{
+    struct tt_slow_state *s = &t->slow;
+    uint32_t depth = s->depth;
+
+    while (depth && s->level[depth - 1].frame != f)
+        depth--;
+    if (!depth)
+        return NULL;
+    if (s->depth > depth)
+        tt_bump_shared(&t->recording->header->lost_figures, s->depth - depth);
+    s->depth = depth - 1;
+    return &s->level[depth - 1];
+}
+
 void tt_slowest_end(struct tt_thread *t, struct tt_node *edge, const struct tt_frame *f,
                     uint64_t duration, uint32_t capacity)
 {
+    const struct tt_slow_level *level = leave_level(t, f);
     struct tt_slowest *s;
     struct tt_slow *slot;
 
-    if (t->slow.frame != f)
+    if (!level)
         return;
-    t->slow.frame = NULL;
     s = tt_tree_extension(&t->tree, edge, TT_SLOWEST, TT_SLOWEST_ORDER);
     slot = s ? choose_slot(s, duration, capacity) : NULL;
     if (!slot)
@@ -197,7 +232,7 @@ void tt_slowest_end(struct tt_thread *t, struct tt_node *edge, const struct tt_f
     slot->start = f->entered - t->recording->header->start_ticks;
     slot->duration = duration;
     if (slot->rows)
-        write_rows(t, slot, f->node);
+        write_rows(t, level, slot, f->node);
     t->record->last = tt_time_now(t); /* our own time is not charged */
 }
 

@@ -7,10 +7,17 @@
 
 struct tt_thread;
 
-struct tt_slow_state {
-    struct tt_frame *frame;     /* the marked activation under way */
+enum { TT_SLOW_DEPTH = 8 }; /* marked activations within each other */
+
+struct tt_slow_level {
+    struct tt_frame *frame;     /* a marked activation under way */
     struct tt_slow_seen *table; /* figures of its subtree when it began, by cell */
     uint32_t size;
+};
+
+struct tt_slow_state {
+    struct tt_slow_level level[TT_SLOW_DEPTH];
+    uint32_t depth; /* levels whose activations are under way */
 };
 
 /* Around a marked activation. */

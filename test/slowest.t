@@ -57,6 +57,27 @@ callee,2,4,4,1,,blit
 callee,1,5,5,1,,sort
 entry,0,7,3,1,0,frame
 callee,1,4,4,1,,draw"
+# Within a frame, and within each other: 9 levels of g, of which 8 are looked at.
+nested()
+{
+    printf 'push main\npush request\ntick 5\npush query\ntick 1000\npop\ntick 1\npop\npush query\ntick 3\npop\npush request\ntick 50\npush query\ntick 30\npop\npop\npop\n' >"$tmp/nested"
+    "$tallytree" replay --slowest request:3 --slowest query:3 --force -o "$tmp/nested.tt" "$tmp/nested"
+    "$tallytree" report slowest --csv "$tmp/nested.tt" | awk -F, '/^entry/ { print $9, $4, $7 }'
+}
+equal "those within another one are kept, too" "$(nested)" "request 1006 0
+query 1000 5
+request 80 1009
+query 30 1059
+query 3 1006"
+deep()
+{
+    { for _ in {1..9}; do printf 'push g\ntick 1\n'; done; printf 'pop\n%.0s' {1..9}; } >"$tmp/deep"
+    "$tallytree" replay --recursion none --slowest g:20 --force -o "$tmp/deep.tt" "$tmp/deep"
+    "$tallytree" report slowest --csv "$tmp/deep.tt" | awk -F, '/^entry/ { print $4 }'
+    "$tallytree" report slowest --no-header "$tmp/deep.tt" | grep '^lost'
+}
+equal "recursive ones are, down to a limit, which is stated" "$(deep)" "$(seq 9 -1 2; echo 'lost: 1 figures found no room')"
+
 equal "only so many" "$(columns --limit 1 | sed -n '$p')" "remainder,0,,,,,1 more"
 equal "the last ones in the order of time" "$(columns --by last)" \
 "role,depth,duration,self,calls,start,name
