@@ -180,6 +180,8 @@ static int read_all(struct file *f)
             tt_json_skip(j);
         else if (tt_json_is(j, "head"))
             read_heap(f);
+        else if (f->has_frames && tt_json_is(j, "samples"))
+            tt_json_skip(j); /* of a heap: single allocations; its nodes have their sum */
         else if (tt_json_is(j, "timestamps") && f->v8.elapsed.count == 0)
             tt_v8_times(&f->v8, j);
         else

@@ -44,6 +44,20 @@ cat >"$dir/heap" <<'END'
 END
 heap() { "$tallytree" export --to folded "$dir/heap" | diff - <(printf '[root] 5\na 10\na;(anonymous) 7\nb 100\n'); }
 try "each node of a heap has its size" heap
+cat >"$dir/live.js" <<'END'
+const kept = [];
+function keep(i) { kept.push({ i, text: "v" + i }); }
+for (let i = 0; i < 2e5; i++) keep(i);
+END
+(cd "$dir" && node --heap-prof --heap-prof-interval=8192 --heap-prof-name=live.heapprofile live.js)
+live()
+{
+    grep -q '"samples":\[{' "$dir/live.heapprofile" || return
+    local sum
+    sum=$(grep -o '"selfSize":[0-9]*' "$dir/live.heapprofile" | awk -F: '{ s += $2 } END { print s }')
+    [ "$sum" -gt 0 ] && "$tallytree" export --to folded "$dir/live.heapprofile" | awk -v sum="$sum" '{ s += $NF } END { print s, sum; exit s != sum }'
+}
+try "a heap that Node writes is read, with its list of single samples" live
 cat >"$dir/late" <<'END'
 {"nodes": [{"id": 1, "callFrame": {"functionName": "(root)"}}, {"id": 2, "parent": 1, "callFrame": {"functionName": "a"}},
   {"id": 4, "parent": 3, "callFrame": {"functionName": "b"}}], "samples": [2, 3, 4, 4, 2], "timeDeltas": [1, 2, 3, 4, 5]}
