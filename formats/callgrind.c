@@ -45,7 +45,7 @@ struct reading {
     uint32_t positions;        /* columns before the costs */
     uint32_t events;           /* columns of this part */
     uint32_t column[MOST_EVENTS];
-    uint64_t cost[MOST_EVENTS], last[MOST_EVENTS];
+    uint64_t cost[MOST_EVENTS];
     char event[MOST_EVENTS][EVENT_NAME]; /* of all parts */
     uint32_t known;                      /* of them */
     int is_callgrind, has_totals, has_calls;
@@ -278,48 +278,53 @@ static uint64_t split_unit(char *event, const char **unit)
 
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
 
-/* One of the numbers of a line: "12", "0x1f", "+3", "-3", "*".  1: it was there. */
-static int read_column(const char **at, uint64_t last, uint64_t *n)
+/* Takes a position: "12", "0x1f", "+3", "-3", "*". */
+static int take_position(const char **at)
 {
-    const char *c = tt_skip_blanks(*at), sign = *c;
+    uint64_t unused;
+    const char sign = **at;
 
-    *at = c;
-    if (sign == '*') {
-        *n = last;
+    if (sign == '*' || sign == '+' || sign == '-')
         ++*at;
-        return 1;
-    }
-    if (sign == '+' || sign == '-')
-        ++*at;
-    if (!read_number(at, n))
+    return (sign == '*' || read_number(at, &unused)) && (!**at || tt_is_blank(**at));
+}
+
+/* Reads a cost.  Only positions may be relative to the line before. */
+static int read_cost(struct reading *r, const char **at, uint32_t column)
+{
+    const char *word = *at;
+    const int length = (int)strcspn(word, " \t");
+
+    if (read_number(at, &r->cost[column]) && (!**at || tt_is_blank(**at)))
         return 0;
-    if (sign == '+' || sign == '-')
-        *n = sign == '+' ? last + *n : last - *n;
-    return **at == '\0' || **at == ' ' || **at == '\t';
+    if (*word != '-')
+        return tt_source_fail(r->s, "'%.40s' is not a cost", word);
+    return tt_source_fail(
+        r->s,
+        "the cost '%.*s' of the event '%s' is below 0: remove this event "
+        "from the file, or, if this is a difference, compare the "
+        "profiles themselves by 'tallytree diff'",
+        length < 30 ? length : 30, word, r->event[column]);
 }
 
 static int read_costs(struct reading *r, const char *line)
 {
     const char *c = line;
-    uint64_t position;
+    int error = 0;
 
     memset(r->cost, 0, sizeof r->cost);
     for (uint32_t i = 0; i < r->positions; i++)
-        if (!read_column(&c, 0, &position))
+        if (c = tt_skip_blanks(c), !take_position(&c))
             return tt_source_fail(r->s,
                                   "a line of costs begins with its position, not "
                                   "'%.40s'",
                                   c);
-    for (uint32_t i = 0; *(c = tt_skip_blanks(c)); i++) {
-        uint64_t n;
-        if (i == r->events)
-            return tt_source_fail(r->s, "there are more costs than the %u events",
-                                  r->events);
-        if (!read_column(&c, r->last[i], &n))
-            return tt_source_fail(r->s, "'%.40s' is not a cost", c);
-        r->cost[r->column[i]] = r->last[i] = n;
-    }
-    return 0;
+    for (uint32_t i = 0; !error && *(c = tt_skip_blanks(c)); i++)
+        error = i == r->events
+                    ? tt_source_fail(r->s, "there are more costs than the %u events",
+                                     r->events)
+                    : read_cost(r, &c, r->column[i]);
+    return error;
 }
 
 static int take_costs(struct reading *r, const char *line)

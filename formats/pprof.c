@@ -624,6 +624,18 @@ static int find_context(struct pprof *p, const struct tt_wire *where, uint32_t *
     return error;
 }
 
+static int below_zero(struct pprof *p, const struct tt_wire *where, uint32_t metric,
+                      int64_t value)
+{
+    const char *type = text_of(p, p->metric[metric].type, NAME);
+
+    return tt_source_fail_at(p->s, (uint64_t)(where->at - p->bytes),
+                             "a sample has the value %lld of '%.40s', and values below 0 "
+                             "cannot be read: if the file is a difference, compare the "
+                             "profiles themselves by 'tallytree diff'",
+                             (long long)value, type ? type : "");
+}
+
 static int add_values(struct pprof *p, const struct tt_wire *where, uint32_t context,
                       const struct tt_vector *values)
 {
@@ -638,10 +650,7 @@ static int add_values(struct pprof *p, const struct tt_wire *where, uint32_t con
         uint64_t amount;
         int error;
         if (value[i] >> 63)
-            return damaged(
-                p, where,
-                "a sample has a value below 0: this is a "
-                "difference; 'tallytree diff' compares the profiles themselves");
+            return below_zero(p, where, i, (int64_t)value[i]);
         if (!value[i])
             continue;
         error = __builtin_mul_overflow(value[i], m->times, &amount)

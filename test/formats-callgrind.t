@@ -252,6 +252,9 @@ try "a million frames are eight functions" all_deep
 
 try "an id that stands for nothing" refuses 19 "(99) has no name" 's/^cfn=(3) leaf/cfn=(99)/'
 try "a cost that is none" refuses 9 "'x' is not a cost" 's/^1 10 1/1 10 x/'
+try "a cost below 0, though positions may go back" refuses 9 "the cost '-60' of the event 'Dr' is below 0: remove this event .*'tallytree diff'" 's/^1 10 1/-1 10 -60/'
+try "a cost that is relative" refuses 9 "'+3 1' is not a cost" 's/^1 10 1/1 +3 1/'
+try "one that is that of the line before" refuses 9 "'\* 1' is not a cost" 's/^1 10 1/1 * 1/'
 plain() { printf 'events: Ir\n\033[31mred\377 \302\233 \303\244\n' >"$dir/bad" && refused "$dir/bad" ":2: '?\[31mred? ?? ä' is no line"; }
 try "what is quoted of a file does nothing on a terminal" plain
 try "too many costs" refuses 9 "there are more costs than the 2 events" 's/^1 10 1/1 10 1 1/'

@@ -329,7 +329,7 @@ try "raw files one behind the other" refused "$dir/two" ": byte [0-9]*: .*raw pr
 try "a location that is not there" edited "the location 3 is not there" 's/\[2, 2, 1\]/[2, 3, 1]/'
 try "a function that is not there" edited "a function that is not there" 's/\[\[2, 7\]\]/[[8, 7]]/'
 try "a mapping that is not there" edited "a mapping that is not there" 's/"2": \[9/"2": [8/'
-try "values below 0" edited "below 0" 's/\[1, 10\]\], \[\[2, 2/[-1, 10]], [[2, 2/'
+try "values below 0" edited "the value -1 of 'samples', .*below 0 cannot be read: .*by 'tallytree diff'" 's/\[1, 10\]\], \[\[2, 2/[-1, 10]], [[2, 2/'
 try "too few values" edited "1 values of 2 types" 's/\[1, 10\]\], \[\[2, 2/[10]], [[2, 2/'
 printf '%b' '\x0a\x04\x08\x01\x10\x02\x12\x06\x0a\x01\x01\x12\x01\x05\x22\x05\x08\x01\x22\x01\x08\x32\x00\x32\x01a\x32\x01b' >"$dir/line"
 try "a line that is damaged within a location" refused "$dir/line" ": byte 20: a line of a location is damaged"
