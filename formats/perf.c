@@ -6,8 +6,8 @@
  *              55d0 main (/usr/bin/program)
  *
  * A sample has a thread, a processor and a time, the amount of an event, then its stack,
- * leaf first, up to an empty line.  The time, the processor and the amount may be
- * missing; without a stack, names are padded with blanks in front.  Threads are
+ * leaf first, up to an empty line.  The time, the processor, the amount and the event may
+ * be missing; without a stack, names are padded with blanks in front.  Threads are
  * strands. */
 #include <string.h>
 
@@ -29,7 +29,7 @@ struct header {
     size_t comm_length, event_length;
     uint64_t pid, thread, period;
     int64_t time; /* ns; -1: there is none */
-    int has_period;
+    int has_period, has_event;
     char *rest; /* the text after the event */
 };
 
@@ -112,6 +112,35 @@ static int read_who(const char *line, const char *time, struct header *h)
     return word > line;
 }
 
+/* Is an address next?  perf pads it to 16 columns, which no number of a period has. */
+static int is_address(const char *at, const char *end)
+{
+    const char *c = at, *word;
+
+    while (c < end && tt_is_blank(*c))
+        c++;
+    word = c;
+    while (c < end && tt_hex_small(*c) >= 0)
+        c++;
+    return c > word && word > at && c - at > 16 && (c == end || tt_is_blank(*c));
+}
+
+/* "250000", "250000      561e7dd0413c leaf (/bin/w)", or less: without an event, only
+ * these may follow. */
+static int read_eventless(char *at, const char *end, struct header *h)
+{
+    const char *c = at;
+
+    while (c < end && tt_is_blank(*c))
+        c++;
+    h->has_period = !is_address(at, end) && tt_take_digits(&c, &h->period);
+    h->has_event = 0;
+    h->event = "period";
+    h->event_length = strlen(h->event);
+    h->rest = h->has_period ? at + (c - at) : at;
+    return is_address(h->rest, end) || !*tt_skip_blanks(h->rest);
+}
+
 /* "250000 cycles:u: …" */
 static int read_what(char *at, const char *end, struct header *h)
 {
@@ -130,17 +159,22 @@ static int read_what(char *at, const char *end, struct header *h)
         c++;
     h->event_length = (size_t)(c - h->event);
     h->rest = at + (c - at);
-    if (h->event_length < 2 || c[-1] != ':')
-        return 0;
+    h->has_event = h->event_length >= 2 && c[-1] == ':';
+    if (!h->has_event)
+        return read_eventless(at, end, h);
     h->event_length--;
     return 1;
 }
 
-/* Only one frame may follow an event: "ffff do_idle ([kernel])". */
-static int ends_well(const char *rest)
+/* Only one frame may follow an event: "ffff do_idle ([kernel])".  A line without an event
+ * has a frame, too, or begins without a blank. */
+static int ends_well(const char *line, const struct header *h)
 {
+    const char *rest = h->rest;
     size_t length = strlen(rest);
 
+    if (!h->has_event)
+        return *tt_skip_blanks(rest) || !tt_is_blank(*line);
     while (length && tt_is_blank(rest[length - 1]))
         length--;
     return !length || rest[length - 1] == ')';
@@ -164,10 +198,11 @@ static int read_timeless(char *line, const char *end, struct header *h)
         h->comm_length = (size_t)(c - name);
         while (tt_is_blank(name[h->comm_length - 1]))
             h->comm_length--;
-        stop = tt_skip_blanks(stop);
-        if (*stop == '[')
+        if (*tt_skip_blanks(stop) == '[') {
+            stop = tt_skip_blanks(stop);
             stop += strcspn(stop, " \t");
-        return read_what(line + (stop - line), end, h) && ends_well(h->rest);
+        }
+        return read_what(line + (stop - line), end, h) && ends_well(line, h);
     }
     return 0;
 }
@@ -260,7 +295,7 @@ static int take_frame(struct perf *p, char *line, size_t length)
     while (length > name && tt_is_blank(line[length - 1]))
         length--;
     module = find_module(line, length);
-    if (module < name)
+    if (module < name || !tt_is_blank(line[module - 1])) /* "operator()" has none */
         module = length;
     if (module < length)
         module_length = length - module - 2;
@@ -446,13 +481,25 @@ static const char *copy_line(const char *at, const char *end, char line[512])
     return stop + 1;
 }
 
+/* Is a frame in the next line that is not empty?  Where no event is named, only the layout
+ * of its address shows that it is one. */
+static int frame_follows(const char *at, const char *end, char line[512], int has_event)
+{
+    do
+        at = at < end ? copy_line(at, end, line) : NULL;
+    while (at && !*line);
+    return at && (has_event ? is_frame(line, strlen(line))
+                            : is_address(line, line + strlen(line)));
+}
+
 /* The file begins with remarks, then a sample; a frame must follow a sample without a
- * time. */
+ * time or an event. */
 static enum tt_match detect(const char *head, size_t size)
 {
     const char *at = head, *end = head + size;
     char line[512];
     struct header h;
+    int is_timed;
 
     while (at < end) {
         at = copy_line(at, end, line);
@@ -462,13 +509,13 @@ static enum tt_match detect(const char *head, size_t size)
             return TT_MATCH_YES;
         if (!*tt_skip_blanks(line) || is_remark(line))
             continue;
-        if (read_timed(line, strlen(line), &h))
+        is_timed = read_timed(line, strlen(line), &h);
+        if (is_timed && h.has_event)
             return TT_MATCH_YES;
-        if (!read_timeless(line, line + strlen(line), &h))
+        if (!is_timed && !read_timeless(line, line + strlen(line), &h))
             return TT_MATCH_NO;
-        while (!*h.rest && at && at < end && (at = copy_line(at, end, line)) && !*line)
-            ;
-        return tt_match_if(*h.rest || (at && is_frame(line, strlen(line))));
+        return tt_match_if(*tt_skip_blanks(h.rest) ||
+                           frame_follows(at, end, line, h.has_event));
     }
     return TT_MATCH_NO;
 }

@@ -104,6 +104,38 @@ named() { "$tallytree" report strands --csv --limit all "$dir/padded" | python3 
 import csv, sys
 sys.exit(sorted(r["process"] for r in csv.DictReader(sys.stdin) if r["role"] == "entry") != ["a", "a b", "cafe"])'; }
 try "its name is without them" named
+# Fields that -F chose: without an event, and then without a time.
+cat >"$dir/chosen.py" <<'END'
+import sys
+time, period, flat = (int(x) for x in sys.argv[1:])
+for i, stack in enumerate([["leaf", "main"], ["add", "main"], ["leaf", "main"], ["operator()"]] * 20):
+    head = "my w 1%d/2%d%s" % (i, i, " 27028.%06d:" % i if time else "") + (" %10d " % (i + 1) if period else " ")
+    if flat: print("%20s %16x %s" % (head, 0x401136 + i, stack[0]))
+    else: print(head, *("\t%16x %s" % (0x401136 + i, f) for f in stack), "", sep="\n")
+END
+chosen()
+{
+    local flat=${3-0} a=40 b=20 c=20
+    python3 "$dir/chosen.py" "$1" "$2" "$flat" >"$dir/chosen"
+    [ "$flat" = 1 ] || folds "main;add 20
+main;leaf 40
+operator() 20" "$dir/chosen" samples || return
+    [ "$flat" = 0 ] || folds "add 20
+leaf 40
+operator() 20" "$dir/chosen" samples || return
+    "$tallytree" report header "$dir/chosen" | grep -c metric | grep -qx $((1 + $2)) || return
+    # The periods are 1 to 80, so 80 * 81 / 2.
+    [ "$2" = 0 ] || "$tallytree" report flat --csv --limit all --metric period "$dir/chosen" | grep -q '"*total.*3240'
+}
+try "each time stamp is not an event, if the file names none" chosen 1 0
+try "a period needs no event" chosen 1 1
+try "samples need neither time nor event" chosen 0 0
+try "they may have a period" chosen 0 1
+try "and no stack" chosen 0 0 1
+try "and no stack, but a period" chosen 0 1 1
+try "and no stack, but a time and a period" chosen 1 1 1
+printf 'Chapter 12\n\nbegins with a text that is longer\n' >"$dir/text"
+try "a line that ends in a number is no sample" refused "$dir/text" ": this is not a recording"
 printf 'Chapter 12 begins:\nand goes on\n' >"$dir/text"
 try "text is no sample without a time" refused "$dir/text" ": this is not a recording"
 try "so are periods of more than 64 bits" refuses 20 "the figures add up" 's/   250000 cpu/18446744073709551615 cpu/'
