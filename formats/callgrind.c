@@ -48,7 +48,8 @@ struct reading {
     uint64_t cost[MOST_EVENTS];
     char event[MOST_EVENTS][EVENT_NAME]; /* of all parts */
     uint32_t known;                      /* of them */
-    int is_callgrind, has_totals, has_calls;
+    const char *last;                    /* the line that ends each part; NULL: unknown */
+    int is_callgrind, has_creator, has_last, has_calls;
 };
 
 static int no_memory(struct reading *r) { return tt_source_no_memory(r->s); }
@@ -456,12 +457,20 @@ static int take_positions(struct reading *r, const char *list)
  * meaning. */
 static int begin_part(struct reading *r)
 {
-    if (r->is_callgrind && r->function != TT_NONE && !r->has_totals)
-        return tt_source_fail(r->s, "the part before this one lacks its totals");
-    r->has_totals = 0;
+    if (r->last && r->function != TT_NONE && !r->has_last)
+        return tt_source_fail(r->s, "the part before this one lacks its %s", r->last);
+    r->has_last = 0;
     r->function = r->callee = r->arc = TT_NONE;
     r->object = r->file = r->function_file = r->callee_object = r->callee_file = 0;
     return 0;
+}
+
+static void take_creator(struct reading *r, const char *name)
+{
+    r->has_creator = 1;
+    r->is_callgrind = begins_with(name, "callgrind-");
+    if (r->is_callgrind || begins_with(name, "xtree-"))
+        r->last = "totals";
 }
 
 /* "key: value"; 1: it is none. */
@@ -480,10 +489,12 @@ static int take_header(struct reading *r, char *line)
     if (begins_with(line, "part:") || begins_with(line, "version:"))
         return begin_part(r);
     if (begins_with(line, "creator:"))
-        r->is_callgrind = begins_with(tt_skip_blanks(value), "callgrind-");
+        take_creator(r, tt_skip_blanks(value));
+    if (begins_with(line, "desc: I1 cache:") && !r->has_creator)
+        r->last = "summary"; /* cachegrind names itself nowhere */
     if (begins_with(line, "cmd:") && *tt_skip_blanks(value))
         tt_builder_fact(r->b, "program", TT_FACT_EACH, 1, tt_skip_blanks(value));
-    r->has_totals |= begins_with(line, "totals:");
+    r->has_last |= r->last && is_word(line, length, r->last);
     return 0;
 }
 
@@ -524,8 +535,8 @@ static int finish(struct reading *r)
         return tt_source_fail(r->s, "the file ends before its events are named");
     if (r->arc != TT_NONE)
         return tt_source_fail(r->s, "the file ends after 'calls='");
-    if (r->is_callgrind && !r->has_totals)
-        return tt_source_fail(r->s, "the file ends before its totals");
+    if (r->last && !r->has_last)
+        return tt_source_fail(r->s, "the file ends before its %s", r->last);
     for (uint32_t i = 0; i < r->known; i++) {
         const char *unit;
         uint64_t times = split_unit(r->event[i], &unit);

@@ -24,10 +24,11 @@ enum { NUMBER, ENTRIES, TIME, ALLOC, ALL_TIME, ALL_ALLOC, TICKS, BYTES, MOST };
 
 struct text {
     struct tt_ghc g;
-    uint64_t ticks, bytes;    /* of all */
-    size_t module, place;     /* columns, in characters; place 0: there is none */
-    int figures, has_heading; /* how many a row has; are rows next */
-    struct tt_vector open;    /* uint32_t: contexts */
+    uint64_t ticks, bytes;       /* of all, as the file states them */
+    double percent[2], whole[2]; /* the sum of their shares; what MAIN inherits */
+    size_t module, place;        /* columns, in characters; place 0: there is none */
+    int figures, has_heading;    /* how many a row has; are rows next */
+    struct tt_vector open;       /* uint32_t: contexts */
 };
 
 /* ── The heading of the table ─────────────────────────────────────────────────── */
@@ -155,6 +156,23 @@ static uint64_t share_of(double percent, uint64_t all)
     return part < (double)UINT64_MAX ? (uint64_t)part : all;
 }
 
+/* Is it all there?  Rows have shares, each of which is rounded to a tenth of a percent, or
+ * also their figures, whose sums are stated. */
+static int check_whole(const struct text *t, int rows)
+{
+    const uint64_t found[] = {t->g.time.total / t->g.tick, t->g.bytes.total};
+    const uint64_t stated[] = {t->ticks, t->bytes};
+
+    for (int i = 0; i < 2; i++)
+        if (t->figures == MOST ? found[i] < stated[i]
+                               : t->percent[i] < t->whole[i] - 0.051 * (rows + 1))
+            return tt_source_fail(t->g.s,
+                                  "the file was cut off: its rows have less %s than it "
+                                  "states in all",
+                                  i ? "memory" : "time");
+    return 0;
+}
+
 static int take_row(struct text *t, char *line)
 {
     double figure[MOST] = {0};
@@ -182,6 +200,11 @@ static int take_row(struct text *t, char *line)
                                      block);
     if (context == TT_NONE || tt_vector_push(&t->open, &context) != 0)
         return tt_source_no_memory(t->g.s);
+    for (int i = 0; i < 2; i++) {
+        t->percent[i] += figure[TIME + i];
+        if (context == TT_BUILDER_ROOT)
+            t->whole[i] = figure[ALL_TIME + i];
+    }
     ticks = t->figures == MOST ? whole[TICKS] : share_of(figure[TIME], t->ticks);
     bytes = t->figures == MOST ? whole[BYTES] : share_of(figure[ALLOC], t->bytes);
     return tt_ghc_add(&t->g, context, whole[ENTRIES], bytes, ticks);
@@ -213,6 +236,9 @@ static int read_rows(struct text *t)
         return error;
     if (!rows)
         return tt_source_fail(t->g.s, "there is no table of stacks in it");
+    error = check_whole(t, rows);
+    if (error)
+        return error;
     if (t->figures != MOST)
         tt_builder_fact(t->g.b, "figures", TT_FACT_EACH, 1, "from shares of 0.1 %");
     tt_ghc_finish(&t->g);

@@ -52,7 +52,10 @@ struct gperftools {
     uint64_t period; /* us */
     double rate;     /* bytes between samples of a heap; 0: every allocation was
                         recorded */
+    uint64_t stated[4],
+        found[4]; /* the first line's figures of the heap, and their sum */
     int width, is_big, is_java, is_jemalloc;
+    int has_figures; /* jemalloc's last stack has them */
 };
 
 /* ── Words ────────────────────────────────────────────────────────────────────────── */
@@ -211,6 +214,8 @@ static int take_heap_line(struct gperftools *g, const char *line)
     if (!take_figures(&at, s.figure) || !take_char(&at, '@'))
         return tt_source_fail(g->s,
                               "a line is 'NUMBER: BYTES [NUMBER: BYTES] @ ADDRESSES'");
+    for (int i = 0; i < 4; i++)
+        g->found[i] += s.figure[i];
     return take_stack(g, at, &s);
 }
 
@@ -221,8 +226,10 @@ static int take_jemalloc_line(struct gperftools *g, const char *line)
     struct sample new = {.depth = 0}, *s = g->sample.item;
     const char *at = tt_skip_blanks(line);
 
-    if (take_char(&at, '@'))
+    if (take_char(&at, '@')) {
+        g->has_figures = 0;
         return take_stack(g, at, &new);
+    }
     if (*at == 't' && at[1] != '*' && strchr(at, ':'))
         return 0;
     if (*at++ != 't' || *at++ != '*' || !take_char(&at, ':') ||
@@ -231,6 +238,7 @@ static int take_jemalloc_line(struct gperftools *g, const char *line)
                                     "[NUMBER: BYTES]'");
     if (!g->sample.count)
         return 0;
+    g->has_figures = 1;
     s += g->sample.count - 1;
     memcpy(s->figure, new.figure, sizeof s->figure);
     weigh(g, &s->figure[0], &s->figure[1]);
@@ -241,7 +249,7 @@ static int take_jemalloc_line(struct gperftools *g, const char *line)
 static int take_heap_head(struct gperftools *g, const char *line)
 {
     const char *at = line + strlen("heap profile:"), *slash;
-    uint64_t figure[4], rate;
+    uint64_t rate;
 
     g->is_jemalloc = strncmp(line, JEMALLOC, strlen(JEMALLOC)) == 0;
     if (g->is_jemalloc) {
@@ -251,7 +259,7 @@ static int take_heap_head(struct gperftools *g, const char *line)
         g->rate = (double)rate;
         return 0;
     }
-    if (!take_figures(&at, figure) || !take_char(&at, '@'))
+    if (!take_figures(&at, g->stated) || !take_char(&at, '@'))
         return tt_source_fail(g->s, "the first line is 'heap profile: NUMBER: BYTES "
                                     "[NUMBER: BYTES] @ KIND'");
     at = tt_skip_blanks(at);
@@ -282,6 +290,25 @@ static int take_function(struct gperftools *g, char *line)
     return tt_source_append(g->s, &g->named, &block);
 }
 
+/* At the end of a file that has no mappings: has it all that its first line states?
+ * gperftools leaves stacks out if there are too many for its buffer, but writes its mappings
+ * then, too.  jemalloc's totals are estimates, which the figures of the stacks need not add
+ * up to. */
+static int check_whole(const struct gperftools *g)
+{
+    if (g->is_jemalloc && g->sample.count && !g->has_figures)
+        return tt_source_fail(g->s, "the file ends after a stack, before its figures");
+    for (int i = 0; i < 4 && !g->is_jemalloc; i++)
+        if (g->found[i] < g->stated[i])
+            return tt_source_fail(g->s,
+                                  "the file was cut off: its first line states %llu %s, "
+                                  "and its stacks have %llu",
+                                  (unsigned long long)g->stated[i],
+                                  i % 2 ? "bytes" : "allocations",
+                                  (unsigned long long)g->found[i]);
+    return 0;
+}
+
 static int read_heap(struct gperftools *g)
 {
     size_t length;
@@ -300,7 +327,7 @@ static int read_heap(struct gperftools *g)
             error = g->is_jemalloc ? take_jemalloc_line(g, line)
                                    : take_heap_line(g, line);
     }
-    return error;
+    return error ?: check_whole(g);
 }
 
 /* ── What lay where ───────────────────────────────────────────────────────────────── */

@@ -41,6 +41,8 @@
 #include "pairs.h"
 #include "statistics.h"
 
+#define TOTAL " profile: total " /* in the first line of Go's counts */
+
 struct stack {
     uint64_t number, time; /* time: ns, or bytes */
     size_t first, depth;
@@ -57,6 +59,7 @@ struct stacks {
     struct tt_heap_profile heap; /* names as Java and Go write them */
     uint64_t period, cycles;     /* sampling period; cycles a second, 0: times are in
                                     ns */
+    uint64_t stated;             /* the sum of Go's counts, as its first line has it */
     uint64_t unit;               /* ns, of Java's times; 0: it is not Java */
     char kind;
 };
@@ -400,6 +403,11 @@ static int add_contexts(struct stacks *x, const char *what)
         if (x->kind == 'c')
             tt_builder_add(x->b, TT_ROLE_SELF, context, time, s[i].time);
     }
+    if (number < x->stated)
+        return tt_source_fail(x->s,
+                              "the file was cut off: its first line states %llu, and its "
+                              "stacks have %llu",
+                              (unsigned long long)x->stated, (unsigned long long)number);
     return 0;
 }
 
@@ -407,15 +415,14 @@ static int add_contexts(struct stacks *x, const char *what)
  * line. */
 static size_t count_of(const char *head, size_t size)
 {
-    static const char total[] = " profile: total ";
     size_t length = 0;
 
     while (length < size && length < 100 && head[length] > ' ')
         length++;
-    return size - length >= sizeof total && length &&
-                   memcmp(head + length, total, sizeof total - 1) == 0 &&
-                   head[length + sizeof total - 1] >= '0' &&
-                   head[length + sizeof total - 1] <= '9'
+    return size - length >= sizeof TOTAL && length &&
+                   memcmp(head + length, TOTAL, sizeof TOTAL - 1) == 0 &&
+                   head[length + sizeof TOTAL - 1] >= '0' &&
+                   head[length + sizeof TOTAL - 1] <= '9'
                ? length
                : 0;
 }
@@ -453,6 +460,8 @@ static int read_all(struct stacks *x)
         return tt_source_fail(x->s, "this is no page of contention or of threads");
     length = x->kind == 'g' ? count_of(line, length) : 0;
     (void)snprintf(what, sizeof what, "%.*s", (int)length, line);
+    if (x->kind == 'g')
+        x->stated = strtoull(line + length + strlen(TOTAL), NULL, 10);
     error = x->kind == 'c' || x->kind == 'h' ? read_contention(x)
             : x->kind == 'g'                 ? read_counts(x)
                                              : read_threads(x, x->kind == 'T');

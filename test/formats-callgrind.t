@@ -264,6 +264,18 @@ try "costs before a function" refuses 6 "costs of no function" '6s/.*/1 1/'
 try "no events" refuses 7 "a function before the events" '/^events/d'
 try "more than 64 bits" refuses 24 "the figures add up" 's/^20 100/20 18446744073709551600/'
 sed -i 's/creator: by hand/creator: callgrind-3.19/' "$dir/small"
+xtree() { printf 'creator: xtree-1\npositions: line\nevents: curB\nfn=(1) main\n1 5\n\n%s' "$1" >"$dir/xtree"; }
+xtree ''
+try "a tree of Valgrind's that was cut off" refused "$dir/xtree" ":6: the file ends before its totals"
+xtree 'totals: 5
+'
+try "the whole of it is read" folds 'main 5' "$dir/xtree"
+cachegrind() { printf 'desc: I1 cache:         32768 B, 64 B, 8-way associative\ncmd: ./c\nevents: Ir\nfl=c.c\nfn=main\n1 5\n%s' "$1" >"$dir/cachegrind"; }
+cachegrind ''
+try "cachegrind's that was cut off" refused "$dir/cachegrind" ":6: the file ends before its summary"
+cachegrind 'summary: 5
+'
+try "the whole of it is read, too" folds 'main 5' "$dir/cachegrind"
 try "callgrind's own that was cut off" refuses 33 "the file ends before its totals" ''
 
 # Files that are not consistent: an id with several functions, calls that cost more than the callee.

@@ -71,6 +71,10 @@ MAIN                 MAIN           1       0    0.0    0.0   100.0  100.0
   é                  Ünï            4       1    0.0    0.0     0.0    0.0
 END
 old() { "$tallytree" export --to folded "$dir/old" | diff - <(printf 'CAF 1000000000\nCAF;a b c 1000000000\n') && "$tallytree" report flat --csv --limit all "$dir/old" | grep -q ',é,Ünï,'; }
+try "text that was cut off is refused" refuses 17 "the file was cut off: its rows have less time than it states in all" '/^  a b c/,$d' "$dir/old"
+sed 's/%alloc$/&  ticks  bytes/; s/100.0  100.0$/& 0 0/; / CAF/s/0 0$/50 750000/; s/50.0   25.0$/& 50 250000/; s/0.0    0.0$/& 0 0/' "$dir/old" >"$dir/figures"
+try "figures of rows are read" folds $'CAF 1000000000\nCAF;a b c 1000000000' "$dir/figures"
+try "and add up to those of the whole, or else rows are missing" refuses 19 "the file was cut off: its rows have less memory" '/^  a b c/s/250000/249999/' "$dir/figures"
 try "old text has no SRC; labels may have blanks; columns are characters" old
 
 # Oracle: the file itself.  Rows without figures are not written.

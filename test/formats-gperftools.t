@@ -139,6 +139,10 @@ heap profile: 3: 3000 [5: 5000] @ heap/4000
 # runtime.MemStats
 # Alloc = 24
 END
+less() { head -n 4 "$dir/go" >"$dir/bad" && refused "$dir/bad" ":4: the file was cut off: its first line states 3 allocations, and its stacks have 1"; }
+try "a heap of Go that was cut off behind a stack is refused" less
+try "so is one of gperftools" refuses 2 "the file was cut off: its first line states 3 allocations" '3,$d' "$dir/sampled"
+try "but gperftools itself leaves stacks out, and writes its mappings" eval 'sed 3d "$dir/sampled" >"$dir/fewer" && "$tallytree" report header "$dir/fewer"'
 cat >"$dir/go.py" <<'END'
 import re, subprocess, sys
 tallytree, file = sys.argv[1:]

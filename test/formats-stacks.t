@@ -72,6 +72,7 @@ a program+0xf 5' "$dir/mapped"
 
 printf '%s\n' 'goroutine profile: total 6' '5 @ 0x4378b6 0x40619b 0x461221' '# labels: {"a": "b"}' '' '1 @ 0x42d4f6 0x4374f2 0x461221' '' >"$dir/counts"
 try "Go's counts are go's" compare counts goroutine 0
+try "those that were cut off are refused" refuses 4 "the file was cut off: its first line states 6, and its stacks have 5" '5,$d' "$dir/counts"
 printf '%s\n' 'threadcreate profile: total 4' '4 @' $'#\t0x0' >"$dir/created"
 try "so is a count without a place" folds '[root] 4' "$dir/created"
 cat >"$dir/go" <<'END'
