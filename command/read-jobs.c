@@ -70,7 +70,7 @@ static enum tt_outcome read_apart(struct tt_files_read *r, struct shared *s,
     (void)tt_complain_into(before);
     if (sum == TT_READING_MANY)
         stop_for(s, &s->too_many);
-    else if (sum && tt_builder_has_overflown(r->b))
+    else if (sum && tt_builder_wrong_sums(r->b))
         stop_for(s, &s->alone);
     else if (sum || error == -TT_ERR_MEMORY)
         stop_for(s, &s->no_memory);
@@ -174,7 +174,7 @@ static int add_delivered(struct tt_files_read *r, const struct work *w, unsigned
         munmap(image, size);
     if (error)
         (void)fail("what a job has read", tt_error_text(error));
-    else if (tt_builder_has_overflown(r->b)) /* a second reading says at which file */
+    else if (tt_builder_wrong_sums(r->b)) /* a second reading says at which file */
         error = -TT_ERR_FORMAT;
     return error ?: tt_reading_check(r, "all files");
 }
@@ -198,7 +198,7 @@ static int gather(struct tt_files_read *r, const struct work *w, int *again)
     for (unsigned i = 0; !error && i < w->jobs; i++)
         if (s->size[i])
             error = add_delivered(r, w, i);
-    *again = error && tt_builder_has_overflown(r->b);
+    *again = error && tt_builder_wrong_sums(r->b);
     /* A job stopped at a file that can be read by now: the others have not gone on. */
     *again |= !error && s->stop;
     return *again ? 0 : error;

@@ -96,7 +96,7 @@ static int check(struct share *s, const char *path)
     (void)tt_complain_into(before);
     if (error == TT_READING_MANY)
         give_up(s, MANY);
-    else if (error && tt_builder_has_overflown(s->r->b))
+    else if (error && tt_builder_wrong_sums(s->r->b))
         give_up(s, ALONE); /* one process says at which file */
     else if (error)
         return fail(s, said);

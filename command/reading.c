@@ -322,11 +322,11 @@ static int add_content(struct tt_files_read *r, const char *path, int is_named, 
  * too many, all is read again. */
 static int check(struct tt_files_read *r, const char *path, int exactly)
 {
+    const char *wrong = tt_builder_wrong_sums(r->b);
     int error;
 
-    if (tt_builder_has_overflown(r->b)) {
-        tt_complain("%s: with this file the figures add up to more than 64 bits hold",
-                    path);
+    if (wrong) {
+        tt_complain("%s: %s", path, wrong);
         return -TT_ERR_FORMAT;
     }
     if (!(r->how & TT_INPUT_SUMMARY)) {

@@ -227,6 +227,16 @@ static void put_stacks(struct writing *x, int elsewhere_below)
 
 enum what { STACK, WEIGHT, TIME, RAN /* since the sample before */ };
 
+static int is_time(const struct tt_metric_columns *m)
+{
+    return strcmp(m->unit, "ns") == 0;
+}
+
+static void put_ms(struct tt_writer *w, uint64_t ns)
+{
+    tt_putf(w, "%llu.%06u", (unsigned long long)(ns / 1000000), (unsigned)(ns % 1000000));
+}
+
 static void put_one(struct writing *x, enum what what, int64_t stack, uint64_t weight,
                     uint64_t *rows)
 {
@@ -236,8 +246,10 @@ static void put_one(struct writing *x, enum what what, int64_t stack, uint64_t w
         tt_put_char(x->w, ',');
     if (what == TIME)
         tt_put_number(x->w, *rows - 1);
+    else if (what == WEIGHT && is_time(x->m))
+        put_ms(x->w, weight);
     else if (what == WEIGHT)
-        tt_put_number(x->w, weight);
+        tt_put_figure(x->w, x->m, weight);
     else
         tt_putf(x->w, stack < 0 ? "null" : "%lld", (long long)stack);
 }
@@ -268,7 +280,9 @@ static void put_sample_table(struct writing *x)
     tt_put(x->w, "],\"time\":[");
     (void)put_samples(x, TIME);
     tt_putf(x->w, "],\"length\":%llu,\"weightType\":\"%s\"}", (unsigned long long)rows,
-            strcmp(x->m->unit, "bytes") == 0 ? "bytes" : "samples");
+            strcmp(x->m->unit, "bytes") == 0 ? "bytes"
+            : is_time(x->m)                  ? "tracing-ms"
+                                             : "samples");
 }
 
 static void put_head(struct writing *x, const char *name, const char *process,
@@ -347,8 +361,7 @@ static void put_stretch(struct writing *x, enum what what, const struct tt_stret
     else if (what == RAN)
         tt_put_number(x->w, ran_before);
     else
-        tt_putf(x->w, "%llu.%06u", (unsigned long long)(ns / 1000000),
-                (unsigned)(ns % 1000000));
+        put_ms(x->w, ns);
 }
 
 static uint64_t put_stretches(struct writing *x, const struct tt_by_time *t,

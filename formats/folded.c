@@ -16,10 +16,6 @@
 #include "text-hash.h"
 #include "writers.h"
 
-/* Counts with a fraction are kept as millionths. */
-enum { MILLION = 1000000 };
-static const char millionths[] = "millionths";
-
 /* ── Lines ────────────────────────────────────────────────────────────────────────── */
 
 static int is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -31,7 +27,7 @@ struct count {
 /* "42", "42.", "4.25"; 1: it is one, 0: it is not, -1: it is too large. */
 static int read_count(const char *text, const char *end, struct count *c)
 {
-    uint64_t worth = MILLION / 10;
+    uint64_t worth = TT_MILLION / 10;
 
     *c = (struct count){0};
     if (text == end || !is_digit(*text))
@@ -220,7 +216,7 @@ static uint64_t find_scale(struct tt_source *s)
 
     while (next_line(&at, end, have < HEAD, &line, &length))
         if (split(line, length, &stack, &c) > 0 && c.fraction)
-            return MILLION;
+            return TT_MILLION;
     return 1;
 }
 
@@ -335,8 +331,8 @@ static int add_to(struct folded *f, int before, uint32_t context, const struct c
     int error;
 
     *rest += f->scale == 1 ? c->fraction : 0;
-    more = f->scale == 1 ? *rest / MILLION : c->fraction;
-    *rest %= MILLION;
+    more = f->scale == 1 ? *rest / TT_MILLION : c->fraction;
+    *rest %= TT_MILLION;
     if (__builtin_mul_overflow(c->whole, f->scale, &amount) ||
         __builtin_add_overflow(amount, more, &amount))
         return tt_source_fail(f->s, TT_TOO_MUCH);
@@ -399,11 +395,13 @@ static int read_folded(struct tt_source *s, struct tt_builder *b)
         if ((error = take_line(&f, line, length)) != 0)
             break;
     if (!error)
-        tt_frames_flush(&f.frames, tt_builder_metric(b, "samples",
-                                                     f.scale == 1 ? "" : millionths, 0));
+        tt_frames_flush(
+            &f.frames,
+            tt_builder_metric(b, "samples", f.scale == 1 ? "" : TT_UNIT_MILLIONTHS, 0));
     if (!error && f.differs)
-        tt_frames_flush(&f.before, tt_builder_metric(b, "samples before",
-                                                     f.scale == 1 ? "" : millionths, 0));
+        tt_frames_flush(&f.before,
+                        tt_builder_metric(b, "samples before",
+                                          f.scale == 1 ? "" : TT_UNIT_MILLIONTHS, 0));
     return error;
 }
 
@@ -447,17 +445,6 @@ static void append_name(struct folding *f, const char *name, int is_first)
                                                       : name[i]);
 }
 
-static void put_amount(struct tt_writer *w, const struct tt_metric_columns *m, uint64_t n)
-{
-    tt_put_char(w, ' ');
-    if (strcmp(m->unit, millionths) != 0 || n % MILLION == 0) {
-        tt_put_number(w, strcmp(m->unit, millionths) == 0 ? n / MILLION : n);
-        return;
-    }
-    tt_put_number(w, n / MILLION);
-    tt_putf(w, ".%06u", (unsigned)(n % MILLION));
-}
-
 static void put_line(struct folding *f, uint64_t first, uint64_t second)
 {
     if (!first && !second)
@@ -466,9 +453,12 @@ static void put_line(struct folding *f, uint64_t first, uint64_t second)
         tt_put_bytes(f->w, f->path.item, f->path.count);
     else
         tt_put(f->w, "[root]");
-    put_amount(f->w, f->column[0], first);
-    if (f->column[1])
-        put_amount(f->w, f->column[1], second);
+    tt_put_char(f->w, ' ');
+    tt_put_figure(f->w, f->column[0], first);
+    if (f->column[1]) {
+        tt_put_char(f->w, ' ');
+        tt_put_figure(f->w, f->column[1], second);
+    }
     tt_put_char(f->w, '\n');
 }
 

@@ -369,6 +369,16 @@ static void scan_profile(struct tt_json *j, struct profile *p)
             tt_json_skip(j);
 }
 
+/* Is there a fraction in these events?  They are of Tallytree, whose only strings are the
+ * types. */
+static int has_point(const struct speedscope *x, uint64_t events)
+{
+    const char *at = x->text + events, *end = x->text + x->size;
+    const char *stop = events && at < end ? memchr(at, ']', (size_t)(end - at)) : NULL;
+
+    return stop && memchr(at, '.', (size_t)(stop - at)) != NULL;
+}
+
 static void choose_metric(struct speedscope *x, struct tt_json *j,
                           const struct profile *p, int number)
 {
@@ -376,13 +386,15 @@ static void choose_metric(struct speedscope *x, struct tt_json *j,
                        : strcmp(p->unit, "nanoseconds") == 0 ? "ns"
                                                              : "";
     uint32_t flags = strcmp(p->name, "calls") == 0 ? TT_METRIC_CALLS : 0;
+    const int has_fractions = !*unit && has_point(x, p->events);
 
     if (number == MOST_METRICS)
         tt_json_wrong(j, "there are too many metrics");
     if (!number && !flags)
         flags = *unit == 'b' ? TT_METRIC_SPACE : TT_METRIC_TIME;
-    x->metric = tt_builder_metric(x->b, p->name, unit, flags);
-    x->shift = 0;
+    x->metric = tt_builder_metric(x->b, p->name,
+                                  has_fractions ? TT_UNIT_MILLIONTHS : unit, flags);
+    x->shift = has_fractions ? 6 : 0;
     x->worth = 1;
 }
 
@@ -526,7 +538,7 @@ static void put_event(struct writing *x, char type, uint32_t frame)
     tt_put(x->w, "\",\"frame\":");
     tt_put_number(x->w, frame);
     tt_put(x->w, ",\"at\":");
-    tt_put_number(x->w, x->at);
+    tt_put_figure(x->w, x->m, x->at);
     tt_put_char(x->w, '}');
     x->any = 1;
 }
@@ -646,10 +658,11 @@ static int put_profile(const struct tt_profile *p, uint32_t metric, struct tt_wr
 
     tt_put(w, "{\"type\":\"evented\",\"name\":");
     tt_put_json(w, x.m->name);
-    tt_putf(w, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%llu,\"events\":[",
-            unit_of(x.m),
-            (unsigned long long)(x.m->self[p->contexts] +
-                                 (x.m->elsewhere ? x.m->elsewhere[p->contexts] : 0)));
+    tt_putf(w, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":", unit_of(x.m));
+    tt_put_figure(w, x.m,
+                  x.m->self[p->contexts] +
+                      (x.m->elsewhere ? x.m->elsewhere[p->contexts] : 0));
+    tt_put(w, ",\"events\":[");
     error = put_events(&x);
     tt_put(w, "]}");
     return error;

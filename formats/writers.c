@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* writers.c - code that all writers share. */
 #include <stdio.h>
+#include <string.h>
 
 #include "formats.h"
 #include "writers.h"
@@ -12,6 +13,15 @@ uint32_t tt_export_metric(struct tt_export *e)
     if (metric == TT_NONE)
         (void)snprintf(e->error, sizeof e->error, "there is no figure in it to write");
     return metric;
+}
+
+void tt_put_figure(struct tt_writer *w, const struct tt_metric_columns *m, uint64_t n)
+{
+    const int has_fraction = strcmp(m->unit, TT_UNIT_MILLIONTHS) == 0;
+
+    tt_put_number(w, has_fraction ? n / TT_MILLION : n);
+    if (has_fraction && n % TT_MILLION)
+        tt_putf(w, ".%06u", (unsigned)(n % TT_MILLION));
 }
 
 uint32_t *tt_parents_of(const struct tt_profile *p)

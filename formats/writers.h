@@ -9,6 +9,9 @@
  * none. */
 uint32_t tt_export_metric(struct tt_export *);
 
+/* Writes a figure of a metric as a number; that of a count with a fraction has its point. */
+void tt_put_figure(struct tt_writer *, const struct tt_metric_columns *, uint64_t);
+
 /* Returns the parent of each context, of the root 0, in the profile's memory; NULL: no memory. */
 uint32_t *tt_parents_of(const struct tt_profile *);
 

@@ -165,6 +165,15 @@ uint32_t tt_builder_arc(struct tt_builder *b, uint32_t from, uint32_t to, uint32
 
 /* ── Metrics, strands, facts ──────────────────────────────────────────────────────── */
 
+/* Is one of two units that of whole counts, and the other that of fractions? */
+static int are_mixed(const struct tt_builder *b, uint32_t unit, uint32_t other)
+{
+    const char *one = tt_builder_text(b, unit), *two = tt_builder_text(b, other);
+
+    return (!*one && strcmp(two, TT_UNIT_MILLIONTHS) == 0) ||
+           (!*two && strcmp(one, TT_UNIT_MILLIONTHS) == 0);
+}
+
 uint32_t tt_builder_metric(struct tt_builder *b, const char *name, const char *unit,
                            uint32_t flags)
 {
@@ -174,6 +183,9 @@ uint32_t tt_builder_metric(struct tt_builder *b, const char *name, const char *u
     for (uint32_t i = 0; i < b->metric.count; i++)
         if (row[i].name == n && row[i].unit == u && row[i].flags == flags)
             return i;
+    for (uint32_t i = 0; i < b->metric.count; i++)
+        b->is_mixed |= row[i].name == n && row[i].flags == flags &&
+                       are_mixed(b, row[i].unit, u);
     row = tt_builder_item(b, &b->metric);
     if (!row || !tt_builder_item(b, &b->total))
         return TT_NONE;
@@ -328,7 +340,14 @@ static void add_to_total(struct tt_builder *b, uint32_t metric, uint64_t amount)
         b->overflown |= __builtin_add_overflow(total[metric], amount, &total[metric]);
 }
 
-int tt_builder_has_overflown(const struct tt_builder *b) { return b->overflown; }
+const char *tt_builder_wrong_sums(const struct tt_builder *b)
+{
+    return b->overflown ? "with this file the figures add up to more than 64 bits hold"
+           : b->is_mixed
+               ? "counts with fractions and whole counts cannot be added up; read "
+                 "the files with fractions apart from the others"
+               : NULL;
+}
 
 void tt_builder_add(struct tt_builder *b, enum tt_role role, uint32_t id, uint32_t metric,
                     uint64_t amount)

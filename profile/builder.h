@@ -67,9 +67,8 @@ enum tt_role {
 };
 void tt_builder_add(struct tt_builder *, enum tt_role, uint32_t id, uint32_t metric,
                     uint64_t amount);
-/* Does the sum of all figures of a metric not fit 64 bits?  Then the profile would be
- * wrong. */
-int tt_builder_has_overflown(const struct tt_builder *);
+/* Returns why the sums of the profile would be wrong; NULL: they are right. */
+const char *tt_builder_wrong_sums(const struct tt_builder *);
 void tt_builder_missed(struct tt_builder *, uint32_t context, uint32_t metric,
                        uint64_t amount);
 

@@ -76,6 +76,7 @@ struct tt_builder {
     int summary;       /* no figures by strand in the end, only how they spread */
     int failed;
     int overflown; /* some total is more than 64 bits hold */
+    int is_mixed;  /* a metric has counts with fractions, and others without */
 };
 
 /* The sum over several files may not fit 64 bits. */

@@ -19,6 +19,10 @@
 #include "memory.h"
 #include "tallytree.h"
 
+/* The unit of counts that have a fraction, such as those of folded stacks. */
+#define TT_UNIT_MILLIONTHS "millionths"
+enum { TT_MILLION = 1000000 };
+
 /* One metric's columns; each but `self` is NULL if all of it is 0 (or, for `low`, if it
  * is equal to `self`). */
 struct tt_metric_columns {

@@ -154,4 +154,10 @@ elsewhere() { "$tallytree" symbolize --symbols "$dir/symbols" -o "$dir/named.tt"
 try "the files may lie elsewhere" elsewhere
 placeless() { printf '0x12;0x13 4\n' >"$dir/hex" && "$tallytree" symbolize -o "$dir/none.tt" "$dir/hex" 2>"$dir/said"; [ $? = 1 ] && grep -q 'none of 2 addresses has a name' "$dir/said"; }
 try "so it is where no file is known" placeless
+printf 'events: time_(ms)\nfn=main\n1 1000\nfn=b\n2 2000\n' >"$dir/times"
+times() { "$tallytree" export --to firefox --force -o "$dir/times.json.gz" "$dir/times" && gzip -dc "$dir/times.json.gz" | python3 -c '
+import json, sys
+s = json.load(sys.stdin)["threads"][0]["samples"]
+assert sorted(s["weight"]) == [1000, 2000] and s["weightType"] == "tracing-ms", s' && folds $'b 2000000000\nmain 1000000000' "$dir/times.json.gz"; }
+try "a metric that is a time is written in ms, and read as a time" times
 finish

@@ -257,4 +257,22 @@ END
 nameless() { "$tallytree" export --to folded "$dir/nameless.json" >"$dir/one" && folds "(unknown) 3
 f;(unknown) 2" "$dir/one"; }
 try "a function of an empty name keeps its figures" nameless
+# Counts with fractions in other formats, which have them too.
+printf 'main;a 0.5\nmain;b 2.25\n' >"$dir/parts"
+in_speedscope() { "$tallytree" export --to speedscope "$dir/parts" | python3 -c '
+import json, sys
+p = json.load(sys.stdin)["profiles"][0]
+assert p["endValue"] == 2.75 and sorted({e["at"] for e in p["events"]}) in ([0, 0.5, 2.75], [0, 2.25, 2.75]), p'; }
+try "fractions of counts are fractions in speedscope" in_speedscope
+speedscope_again() { "$tallytree" export --to speedscope -o "$dir/parts.json" "$dir/parts" && "$tallytree" export --to folded "$dir/parts.json" | diff - <(printf 'main;a 0.500000\nmain;b 2.250000\n'); }
+try "and when they are read from there" speedscope_again
+in_firefox() { "$tallytree" export --to firefox "$dir/parts" | python3 -c '
+import gzip, json, sys
+s = json.loads(gzip.decompress(sys.stdin.buffer.read()))["threads"][0]["samples"]
+assert sorted(s["weight"]) == [0.5, 2.25] and s["weightType"] == "samples", s'; }
+try "so they are for Firefox" in_firefox
+printf 'main;a 3\nmain;b 7\n' >"$dir/wholes"
+not_added() { for files in "parts wholes" "wholes parts"; do set -- $files; "$tallytree" report "$dir/$1" "$dir/$2" >"$dir/got" 2>"$dir/said"
+    [ $? = 2 ] && [ ! -s "$dir/got" ] && grep -q "^tallytree: $dir/$2: counts with fractions and whole counts cannot be added up" "$dir/said" || return; done; }
+try "files with fractions and files without are not added up" not_added
 finish
