@@ -316,6 +316,8 @@ static int find_context(struct folded *f, const char *stack, size_t length,
         const char *stop = memchr(stack + start, ';', length - start);
         size_t end = stop ? (size_t)(stop - stack) : length;
         uint32_t block = tt_frames_block(&f->frames, stack + start, end - start);
+        if (block == TT_BUILDER_ROOT && start)
+            block = tt_builder_inner_root(f->frames.b, "[root]");
         *context = tt_builder_context(f->frames.b, *context, block);
         if (*context == TT_NONE ||
             tt_vector_push(&f->open, &(struct frame){end, *context}) != 0)

@@ -114,8 +114,9 @@ static void read_frame(struct file *f)
     f->has_frames = 1;
     if (block == TT_NONE)
         return;
-    l->context = block == TT_BUILDER_ROOT ? l->parent
-                                          : tt_builder_context(f->b, l->parent, block);
+    l->context = f->level.count == 1 && block == TT_BUILDER_ROOT
+                     ? l->parent
+                     : tt_builder_context(f->b, l->parent, tt_v8_inner(&f->v8, block));
     if (l->context == TT_NONE)
         tt_source_no_memory(f->s);
 }

@@ -86,6 +86,11 @@ uint32_t tt_v8_block(struct tt_v8 *v, const char *name, const char *file, int64_
     return block;
 }
 
+uint32_t tt_v8_inner(struct tt_v8 *v, uint32_t block)
+{
+    return block == TT_BUILDER_ROOT ? tt_builder_inner_root(v->b, "(root)") : block;
+}
+
 uint32_t tt_v8_frame(struct tt_v8 *v, struct tt_json *j)
 {
     char *name = NULL, *file = NULL, **to;
@@ -365,8 +370,8 @@ static uint32_t context_of(struct tt_v8 *v, uint32_t at, struct tt_vector *path)
         context = n[at].context;
     while (path->count) {
         at = ((uint32_t *)path->item)[--path->count];
-        if (n[at].block != TT_BUILDER_ROOT)
-            context = tt_builder_context(v->b, context, n[at].block);
+        if (n[at].block != TT_BUILDER_ROOT || n[at].parent)
+            context = tt_builder_context(v->b, context, tt_v8_inner(v, n[at].block));
         n[at].context = context;
     }
     return context == TT_NONE ? (void)tt_source_no_memory(v->s), TT_NONE : context;

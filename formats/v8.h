@@ -47,6 +47,8 @@ void tt_v8_shared(struct tt_v8 *, uint64_t id, uint32_t block, const uint64_t *p
 /* A block: name, file, line from 1, or 0. */
 uint32_t tt_v8_block(struct tt_v8 *, const char *name, const char *file, int64_t line,
                      int64_t column);
+/* Returns the block of a node that has a parent, which is not the root of the profile. */
+uint32_t tt_v8_inner(struct tt_v8 *, uint32_t block);
 /* Reads a callFrame, and returns its block. */
 uint32_t tt_v8_frame(struct tt_v8 *, struct tt_json *);
 

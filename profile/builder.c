@@ -117,6 +117,12 @@ static void index_contexts(struct tt_builder *b)
     }
 }
 
+uint32_t tt_builder_inner_root(struct tt_builder *b, const char *name)
+{
+    return tt_builder_block(
+        b, &(struct tt_block_info){.name = name, .kind = TT_KIND_FUNCTION});
+}
+
 uint32_t tt_builder_context(struct tt_builder *b, uint32_t parent, uint32_t block)
 {
     const struct tt_grown g = {parent, block};

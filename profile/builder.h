@@ -67,6 +67,9 @@ enum tt_role {
 };
 void tt_builder_add(struct tt_builder *, enum tt_role, uint32_t id, uint32_t metric,
                     uint64_t amount);
+/* Returns the block of a function that is called as the root of a profile is, but is not the
+ * root. */
+uint32_t tt_builder_inner_root(struct tt_builder *, const char *name);
 /* Returns why the sums of the profile would be wrong; NULL: they are right. */
 const char *tt_builder_wrong_sums(const struct tt_builder *);
 void tt_builder_missed(struct tt_builder *, uint32_t context, uint32_t metric,

@@ -126,4 +126,18 @@ assert [(t - skip, n, s) for t, n, s in a] == b and len(a) > 20, (a[:3], b[:3])
 END
 }
 try "its samples keep their order and their lengths" order
+cat >"$dir/inner" <<'END'
+{"nodes": [{"id": 1, "callFrame": {"functionName": "(root)"}}, {"id": 2, "parent": 1, "callFrame": {"functionName": "a"}},
+  {"id": 3, "parent": 2, "callFrame": {"functionName": "(root)"}}], "samples": [2, 3, 3, 1], "timeDeltas": [1, 2, 3, 4]}
+END
+try "a function called (root) that has a caller keeps its samples" folds '[root] 1
+a 1
+a;(root) 2' "$dir/inner" samples
+cat >"$dir/inner" <<'END'
+{"head": {"callFrame": {"functionName": "(root)"}, "selfSize": 5, "children": [
+  {"callFrame": {"functionName": "a"}, "selfSize": 10, "children": [{"callFrame": {"functionName": "(root)"}, "selfSize": 7, "children": []}]}]}}
+END
+try "so does one in a heap" folds '[root] 5
+a 10
+a;(root) 7' "$dir/inner"
 finish
