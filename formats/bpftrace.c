@@ -132,6 +132,11 @@ static int end_key(struct bpftrace *x, const char *value)
     const char *at = value;
     uint64_t n;
 
+    if (*at == '-' && at[1] >= '0' && at[1] <= '9')
+        return tt_source_fail(x->s,
+                              "the value %.20s of @%s is below 0: only sums and counts "
+                              "from 0 on can be read; print the others apart",
+                              value, m->name);
     if (!tt_take_digits(&at, &n) || *tt_skip_blanks(at))
         return tt_source_fail(x->s, "a value of @%s is no number: '%.20s'", m->name,
                               value);

@@ -15,7 +15,7 @@ try "what a script prints itself is left out" printed
 sed 's/$/\r/' "$dir/small" >"$dir/crlf"
 crlf() { "$tallytree" export --to folded "$dir/crlf" | cmp - <("$tallytree" export --to folded "$dir/small"); }
 try "lines may end as on Windows" crlf
-try "a value that is no number is refused" refuses 7 "a value of @ is no number: '-1'" 's/tidy]: 1/tidy]: -1/'
+try "a value that is no number is refused" refuses 7 "the value -1 of @ is below 0" 's/tidy]: 1/tidy]: -1/'
 try "so is a histogram" refused <(printf '@us[bash]: \n[0]   3 |@@@|\n') ":1: a value of @us is no number"
 try "so is a file that ends within a stack" refuses 14 "the file ends within a key of @" '15,$d'
 try "so are values that are too much together" refuses 13 "the figures add up" '7s/1$/18446744073709551615/'
@@ -49,4 +49,6 @@ if bpftrace -e 'profile:hz:499 { @[kstack, ustack, comm] = count(); } interval:m
 else
     skip "what bpftrace prints is read" "$(head -1 "$dir/said")"
 fi
+printf '@[\n    foo+12\n]: -5\n' >"$dir/below"
+try "a value below 0 is refused as such" refused "$dir/below" ":3: the value -5 of @ is below 0"
 finish
