@@ -40,10 +40,24 @@ static int write_ghc(struct tt_export *e, struct tt_writer *w)
     return write_layout(e, w, tt_report_ghc, name, flag);
 }
 
+static int has_files(const struct tt_profile *p)
+{
+    for (uint32_t b = 1; b < p->blocks; b++)
+        if (p->block[b].file)
+            return 1;
+    return 0;
+}
+
 static int write_tdk(struct tt_export *e, struct tt_writer *w)
 {
     char name[] = "tdk", flag[] = "--csv";
 
+    if (!has_files(e->profile)) {
+        (void)snprintf(e->error, sizeof e->error,
+                       "there are no statements in it, nor functions with a file: TDK's "
+                       "format has nothing else");
+        return -TT_ERR_OPTION;
+    }
     return write_layout(e, w, tt_report_tdk, name, flag);
 }
 

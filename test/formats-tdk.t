@@ -60,4 +60,7 @@ assert paths((r["depth"], r["values"][name], r["values"][own]) for r in table["r
 END
 whole() { python3 "$dir/whole.py" "$tallytree" "$dir/small-parts"; }
 try "every context is in them, however small its share" whole
+printf 'main;a 5\n' >"$dir/none"
+nothing() { "$tallytree" export --to tdk -o "$dir/none.csv" "$dir/none" 2>"$dir/said"; [ $? = 2 ] && grep -q 'there are no statements in it' "$dir/said" && [ ! -s "$dir/none.csv" ]; }
+try "a profile that has nothing for its table is not written" nothing
 finish
