@@ -505,7 +505,7 @@ static void note_brackets(const struct tt_profile *p,
                           "sampled: no sample was taken: the program used less CPU "
                           "time than lies between two samples; --sampled=HZ samples "
                           "more often, --wall records waiting time, too");
-        else
+        else if (choice->samples != TT_NONE) /* some tools do not write their number */
             tt_table_note(
                 t, "sampled",
                 "sampled: %llu sample%-s%-s; ± is the 95 %% interval of a share",

@@ -48,4 +48,7 @@ open(sys.argv[1] + "/want", "w").writelines("%s %d\n" % s for s in sum.items() i
 END
 as_python() { "$tallytree" export --to folded "$dir/random" | LC_ALL=C sort | cmp - <(LC_ALL=C sort "$dir/want"); }
 try "five thousand samples add up as Python does it" as_python
+unnumbered() { "$tallytree" report "$1" >"$dir/got" && ! grep -q 'sampled: 0' "$dir/got"; }
+printf '# austin: 3.6.0\n# interval: 100\n# mode: wall\nP1;T1;a.py:main:1 100\n' >"$dir/unnumbered"
+try "no number of samples is stated where the file has none" unnumbered "$dir/unnumbered"
 finish
