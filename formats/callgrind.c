@@ -530,6 +530,7 @@ static void multiply(struct tt_vector *figures, uint32_t events, uint32_t event,
 static int finish(struct reading *r)
 {
     uint32_t metric[MOST_EVENTS], calls = TT_NONE;
+    int has_first = 0;
 
     if (!r->has_arcs)
         return tt_source_fail(r->s, "the file ends before its events are named");
@@ -550,6 +551,9 @@ static int finish(struct reading *r)
             r->b, r->event[i], unit,
             (is_time || (i == 0 && !is_space) ? TT_METRIC_TIME : 0) |
                 (is_space ? TT_METRIC_SPACE : 0));
+        if (is_time && i &&
+            !has_first++) /* or else the first name of the alphabet is shown */
+            tt_builder_fact(r->b, TT_FACT_METRIC, TT_FACT_EACH, 0, r->event[0]);
     }
     if (r->has_calls)
         calls = tt_builder_metric(r->b, "calls", "", TT_METRIC_CALLS);

@@ -396,4 +396,7 @@ END
 }
 try "calls that claim too much cost no more memory than others" claims
 try "another kind of position" refuses 3 "'lines' is not a kind of position" 's/^positions: line/positions: lines/' "$dir/stated"
+printf 'events: samples delay_(ns) bytes\nfn=main\n1 100 5 3\n' >"$dir/first"
+first() { "$tallytree" report flat --csv "$dir/first" | grep -q ',100,'; }
+try "the first event is shown, though another is a time" first
 finish
