@@ -24,6 +24,14 @@ async function drawn(page) {
   return [...svg.matchAll(/<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="\d+" fill="([^"]*)"[^>]*><title>([^<]*)<\/title>/g)].map(([, x, y, width, fill, title]) => ({ x: Number(x), y: Number(y), width: Number(width), fill, title, name: title.split(":")[0] }));
 }
 const order = (boxes) => boxes.filter((b) => b.name in costs).sort((a, b) => a.x - b.x).map((b) => b.name);
+const axis = (page) => page.$$eval(".axis span", (e) => e.map((x) => x.textContent.split(/\s{2}/).map((t) => t.replace(/\u202f/g, " "))));
+// How many labels of the axis begin before the one before them ends.
+const overlaps = (page) =>
+  page.$$eval(".axis span", (e) => {
+    const range = document.createRange();
+    const ends = e.map((x) => (range.selectNodeContents(x), range.getBoundingClientRect()));
+    return ends.slice(1).filter((r, i) => r.left < ends[i].right).length;
+  });
 const fill = (boxes, name) => boxes.find((b) => b.name === name).fill;
 
 await run(async () => {
@@ -41,7 +49,13 @@ await run(async () => {
     const b = boxes.find((x) => x.name === name);
     ok(Math.abs((b.width + 1) / (whole + 1) - cost / 1400) < 0.002 && b.title.includes(`total ${cost >= 1000 ? "1\u202f000" : cost}\u202fticks`), `${name} is as wide as its total, which its title says`, JSON.stringify(b));
   }
-  is(await page.$$eval(".axis span", (e) => e.map((x) => x.textContent.split(/\s{2}/).map((t) => t.replace(/\u202f/g, " ")))), [["0 %"], ["20 %", "280 ticks"], ["40 %", "560 ticks"], ["60 %", "840 ticks"], ["80 %", "1 120 ticks"], ["100 %", "1 400 ticks"]], "an axis has shares and figures");
+  is(await axis(page), [["0 %"], ["20 %", "280 ticks"], ["40 %", "560 ticks"], ["60 %", "840 ticks"], ["80 %", "1 120 ticks"], ["100 %", "1 400 ticks"]], "an axis has shares and figures");
+  for (const width of [390, 680, 900]) {
+    await page.setViewportSize({ width, height: 860 });
+    await settled(page);
+    ok((await overlaps(page)) === 0 && (await axis(page)).length > 1, `its labels have room in ${width} pixels`, await axis(page));
+  }
+  await page.setViewportSize({ width: 1237, height: 860 });
   await page.selectOption('select[aria-label="order"]', "name");
   await settled(page);
   is([word(page, "order"), order(await drawn(page))], ["name", ["alpha", "beta", "gamma"].sort()], "or by name");
@@ -76,6 +90,7 @@ await run(async () => {
   await settled(page);
   const told = await page.textContent("figcaption");
   ok(told.startsWith("alpha: total 1\u202f000\u202fticks (71.43\u202f%), self 1\u202f000\u202fticks"), "a click shows a frame's figures", told);
+  is(await axis(page), [["0 %"], ["14.29 %", "200 ticks"], ["28.57 %", "400 ticks"], ["42.86 %", "600 ticks"], ["57.14 %", "800 ticks"], ["71.43 %", "1 000 ticks"]], "the axis is of the frame that is open");
   is(await page.$$eval(".crumbs li", (e) => e.map((x) => x.textContent)), ["all", "5 more", "work", "alpha"], "and the path that is open is above");
   await page.click(".crumbs >> text=work");
   await settled(page);
@@ -114,6 +129,13 @@ await run(async () => {
   await settled(page);
   is(await page.$$eval(".first", (e) => e.length), 0, "first words are sent away for good");
   is(page.complaints, [], "no complaint from the browser");
+
+  /* The callers' widths are of self figures; small figures are not rounded. */
+  {
+    const page = await view(replayed("self.tt", "push hot\ntick 4\npush inner\ntick 3\npop\npop\n"), "#view=callers");
+    is(await axis(page), [["0 %"], ["20 %", "1.400 ticks"], ["40 %", "2.800 ticks"], ["60 %", "4.200 ticks"], ["80 %", "5.600 ticks"], ["100 %", "7 ticks"]], "the axis of callers ends with the total");
+    is(page.complaints, [], "no complaint from the browser");
+  }
 
   /* Threads of which one has most. */
   {

@@ -55,6 +55,7 @@ export function CallersFlamePage() {
           <Flame
             frames={frames}
             up={false}
+            figure="self"
             busy={asked.busy}
             label="Each function, and below it its callers"
             onOpen={(f) => {

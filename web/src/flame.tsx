@@ -236,6 +236,7 @@ export function describe(f: Frame): string {
     .filter(([k]) => table.at(row, k) !== null)
     .map(([k, word]) => {
       const of = table.number(row, k + "_share");
+      if (k === "self" && table.number(row, k) === 0) return "self none";
       return `${word} ${k === "calls" ? group(table.text(row, k)) : amount(table.number(row, k), unitOf(table, k))}${of === null ? "" : ` (${share(of)})`}`;
     });
   const back = isLedBack(table, row) ? `, ${group(table.text(row, "by_arcs"))} of the calls by recursion that is folded` : "";
@@ -276,6 +277,7 @@ interface Props {
   context?: string; // the one that is opened; without: the first one
   busy?: boolean;
   by?: ColourBy;
+  figure?: string; // that widths are of
   stem?: boolean; // are functions that all is in folded into one line?
   part?: Part; // of the width, that is in sight; without: the graph knows it by itself
   onPart?(part: Part): void;
@@ -285,7 +287,7 @@ interface Props {
 
 const ABOVE = 3; // frames that stay in sight above the one that is opened
 
-export function Flame({ frames: all, up, label, context = "", busy, by = "module", stem: folds = false, part: given, onPart, onOpen, onLeave }: Props) {
+export function Flame({ frames: all, up, label, context = "", busy, by = "module", figure: key = "inclusive", stem: folds = false, part: given, onPart, onOpen, onLeave }: Props) {
   const shell = useShell();
   const [own, setOwn] = useState(ALL);
   const part = given ?? own;
@@ -300,6 +302,7 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
   const stem = useMemo(() => (folds && !unfolded ? stemOf(all) : 0), [all, folds, unfolded]);
   const frames = useMemo(() => (stem ? all.filter((f) => f.depth >= stem).map((f) => ({ ...f, depth: f.depth - stem })) : all), [all, stem]);
   const most = useMemo(() => hottest(frames), [frames]);
+  const scale = useMemo(() => scaleOf(frames, key, context), [frames, key, context]);
   const dark = useDark();
   const [box, setBox] = useState<HTMLDivElement | null>(null);
   const figure = useRef<HTMLElement>(null);
@@ -448,11 +451,11 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
     e.stopPropagation();
   }
 
-  const measure = (t: string) => canvas.current!.getContext("2d")!.measureText(t).width;
+  const measure = (t: string) => canvas.current?.getContext("2d")?.measureText(t).width ?? 0;
   return (
     <figure ref={figure} class={"flame" + (busy ? " busy" : "")} data-hits={hits.length}>
       {stem ? <Stem frames={all.filter((f) => f.depth < stem && f.colour && f.right - f.left > WHOLE)} show={() => unfold(true)} /> : null}
-      <Axis frames={frames} part={part} width={width} />
+      <Axis scale={scale} part={part} width={width} measure={measure} />
       <div
         ref={setBox}
         class="sheet"
@@ -523,23 +526,48 @@ function Stem({ frames, show }: { frames: Frame[]; show: () => void }) {
 }
 
 const FIFTHS = [0, 0.2, 0.4, 0.6, 0.8, 1];
-const NARROW = 640; // pixels: less has room for three figures
+const APART = 10; // pixels, at least, between two labels,
+const SIZE = 0.92; // whose letters are so much of those of frames
+const ROUGH = 100; // a figure below this is not rounded to a whole one
 
-// Shares of the whole width, and what they are.
-function Axis({ frames, part, width: pixels }: { frames: Frame[]; part: Part; width: number }) {
-  const first = frames[0];
-  if (!first) return null;
-  const key = first.table.has("inclusive") ? "inclusive" : "";
-  const width = first.right - first.left;
-  const all = key && first.row.role === "entry" && width > 0 ? (first.table.number(first.row, key) ?? 0) / width : 0;
+interface Scale {
+  table: Table;
+  key: string; // the figure that widths are of
+  all: number; // what the whole width has of it; 0: unknown
+  share: number; // and its share of the total
+}
+
+// By one frame: the opened one, which is as wide as all, or the first one.
+function scaleOf(frames: Frame[], key: string, context: string): Scale | null {
+  const counts = (f: Frame) => f.row.role === "entry" && f.right > f.left;
+  const frame = frames.find((f) => context && counts(f) && isOfContext(f, context)) ?? frames.find(counts) ?? frames[0];
+  if (!frame) return null;
+  const { table, row } = frame;
+  const whole = (of: string) => (counts(frame) ? (table.number(row, of) ?? 0) / (frame.right - frame.left) : 0);
+  return { table, key, all: whole(key), share: table.has(key + "_share") ? whole(key + "_share") : 1 };
+}
+
+// Shares of the total, and the figures that they are.
+function Axis({ scale, part, width: pixels, measure }: { scale: Scale | null; part: Part; width: number; measure: (text: string) => number }) {
+  if (!scale) return null;
+  const { table, key, all, share } = scale;
   const size = part.to - part.from;
-  const digits = Math.max(0, Math.ceil(-Math.log10(size * 1.001)));
+  const whole = Math.abs(share - 1) < 5e-5; // sums of shares are not exact
+  const digits = Math.max(whole ? 0 : 2, Math.ceil(-Math.log10(size * share * 1.001)));
+  const text = (t: number) => {
+    const place = part.from + t * size;
+    const figure = all * place;
+    const percent = `${(place * (whole ? 100 : 100 * share)).toFixed(place ? digits : 0)} %`;
+    return all && place ? `${percent}  ${amount(Number(figure.toFixed(Math.abs(figure) < ROUGH ? 3 : 0)), unitOf(table, key))}` : percent;
+  };
+  // The last label ends where the others begin, at its place, so two share the last part.
+  const isRoomy = (places: number[]) => places.slice(1).every((t, i) => SIZE * measure(text(places[i]!) + (t === 1 ? text(t) : "")) + APART < pixels * (t - places[i]!));
+  const places = !pixels ? FIFTHS : ([FIFTHS, [0, 0.5, 1]].find(isRoomy) ?? [0, 1]);
   return (
     <div class="axis" aria-hidden="true">
-      {(pixels && pixels < NARROW ? [0, 0.5, 1] : FIFTHS).map((t) => {
-        const place = part.from + t * size;
-        return <span style={{ left: `${t * 100}%` }}>{`${(place * 100).toFixed(digits)} %${all && place ? `  ${amount(Math.round(all * place), unitOf(first.table, key))}` : ""}`}</span>;
-      })}
+      {places.map((t) => (
+        <span style={{ left: `${t * 100}%` }}>{text(t)}</span>
+      ))}
     </div>
   );
 }
@@ -578,6 +606,10 @@ function Tip({ frame, x, y }: { frame: Frame; x: number; y: number }) {
   for (const [key, word] of figureWords(table)) {
     const value = table.at(row, key);
     if (value === null) continue;
+    if (key === "self" && Number(value) === 0) {
+      lines.push([word, "none"]);
+      continue;
+    }
     const of = table.number(row, key + "_share");
     const low = table.number(row, key + "_low");
     const unit = unitOf(table, key);
