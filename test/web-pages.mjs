@@ -105,6 +105,22 @@ await run(async () => {
     is(page.complaints, [], "no complaint from the browser");
   }
 
+  /* Samples may miss a line that ran. */
+  {
+    const source = join(folder, "sampled.c");
+    writeFileSync(source, "one\ntwo\nthree\n");
+    const frames = ["one", "two", "three"].map((name, i) => ({ name, file: source, line: i + 1 }));
+    const file = join(folder, "sampled.speedscope.json");
+    writeFileSync(file, JSON.stringify({ $schema: "https://www.speedscope.app/file-format-schema.json", shared: { frames },
+      profiles: [{ type: "sampled", name: "s", unit: "none", startValue: 0, endValue: 5, samples: [[0, 1], [2]], weights: [2, 3] }] }));
+    const page = await view(file, "#view=lines&exclude=two");
+    const lines = () => page.$$eval("table.source tbody tr", (e) => e.map((r) => [r.className, ...[...r.querySelectorAll("td.figure")].map((c) => c.textContent.replace("\u202f", " "))]));
+    is(await lines(), [["", "", "", "1"], ["", "", "", "2"], ["covered", "3 ticks", "3 ticks", "3"]], "no line of a sampled profile is said to have never run");
+    await to(page, "#view=lines");
+    is(await lines(), [["covered", "", "2 ticks", "1"], ["covered", "2 ticks", "2 ticks", "2"], ["covered", "3 ticks", "3 ticks", "3"]], "and it has no column for calls");
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
   /* A source of more than a reply holds: from above its hottest line on, and on from there. */
   {
     const source = join(folder, "long.c");

@@ -296,6 +296,8 @@ try {
   is(hot, lines.sort((a, b) => a.line - b.line).map((r) => [String(r.line), String(r.self)]), "the source, line by line");
   is(await page.$$eval("table.source tr.uncovered .line", (cells) => cells.map((c) => c.textContent)), ["30"], "and what never ran");
   await shoot(page, "source");
+  await to(page, "#view=lines&select=print");
+  is(await page.$$eval("table.source tr.uncovered", (e) => e.length), 0, "a filter hides lines that ran, and none is said to have never run");
   await to(page, "#view=flta");
   ok(await page.$(".overview"), "an unknown page is the overview");
   await to(page, "#view=flat&metric=nope");

@@ -8,7 +8,7 @@ import { readSource, type Row, type Source, type Table } from "./model";
 import { blockOf } from "./names";
 import { Answer, Choice, Scroll } from "./parts";
 import { useShell, useTable } from "./shell";
-import { format, isScrolled, query, withWords } from "./state";
+import { format, isScrolled, query, withWords, type State } from "./state";
 import { BlockName, Figures } from "./table";
 
 // Files that have figures, the hottest first; of code whose source is not known there is none.
@@ -174,7 +174,7 @@ function Lines({ table, text, line }: { table: Table; text: Source; line: number
             <tr>
               <th scope="col" class="figure"><span>self</span></th>
               <th scope="col" class="figure"><span>total</span></th>
-              <th scope="col" class="figure"><span>calls</span></th>
+              {table.has("calls") ? <th scope="col" class="figure"><span>calls</span></th> : null}
               <th scope="col" class="figure"><span>line</span></th>
               <th scope="col" class="name"><span>{text.file}</span></th>
             </tr>
@@ -210,17 +210,23 @@ function statement(table: Table, row: Row, line: string): string {
   return part.length > 1 ? part : table.text(row, "name");
 }
 
+// Samples may miss a line that ran, and filters hide its calls: only all calls, counted, tell that
+// it never ran.
+const tellsNever = (state: State, table: Table) => table.has("calls") && state.filters.every((f) => f.off);
+
 function Line({ table, row, number, text, hottest = 0, inner }: { table: Table; row?: Row; number: number; text: string; hottest?: number; inner?: boolean }) {
+  const { state } = useShell();
   const self = row ? (table.number(row, "self") ?? 0) : 0;
   const covered = row && ((table.number(row, "calls") ?? 0) > 0 || self > 0 || (table.number(row, "inclusive") ?? 0) > 0);
+  const never = row && !covered && tellsNever(state, table);
   const heat = shade(self, hottest);
   return (
-    <tr data-line={inner ? undefined : number} class={(row ? (covered ? "covered" : "uncovered") : "") + (inner ? " inner" : "")} style={heat ? { "--heat": heat / SHADES } : undefined}>
-      <td class="figure" title={row ? exact(table.at(row, "self"), table.unit) : ""}>{row && covered ? amount(self, table.unit) : ""}</td>
+    <tr data-line={inner ? undefined : number} class={(covered ? "covered" : never ? "uncovered" : "") + (inner ? " inner" : "")} style={heat ? { "--heat": heat / SHADES } : undefined}>
+      <td class="figure" title={row ? exact(table.at(row, "self"), table.unit) : ""}>{row && self ? amount(self, table.unit) : ""}</td>
       <td class="figure" title={row ? exact(table.at(row, "inclusive"), table.unit) : ""}>
         {row && covered ? amount(table.number(row, "inclusive"), table.unit) : ""}
       </td>
-      <td class="figure">{row ? (covered ? group(table.text(row, "calls")) : "never") : ""}</td>
+      {table.has("calls") ? <td class="figure">{never ? "never" : row && covered ? group(table.text(row, "calls")) : ""}</td> : null}
       <td class="figure line">{inner ? "" : number}</td>
       <td class="code">
         <code>{text || " "}</code>
