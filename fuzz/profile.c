@@ -151,6 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                         "view=tree",
                                         "view=callers",
                                         "view=groups",
+                                        "view=groups&rings=1",
                                         "view=flame",
                                         "view=lines",
                                         "view=strands",

@@ -25,6 +25,12 @@ struct grouping {
     uint32_t groups;
 };
 
+/* Calls within a group.  They may be known without their number. */
+struct inside {
+    uint64_t calls;
+    int is_ring;
+};
+
 struct member {
     uint32_t group, block;
     uint64_t self;
@@ -56,7 +62,8 @@ struct filling {
     struct tt_block_sum *sum, *of_block; /* of each group; of each block */
     struct tt_times_row *times;          /* of each group; NULL: not known */
     struct member *member;               /* by group, the largest first */
-    uint64_t *inside;                    /* of each group: calls within it */
+    struct inside *inside;               /* of each group */
+    int rings;                           /* only groups with calls within them */
 };
 
 static int compare_members(const void *a, const void *b)
@@ -76,8 +83,10 @@ static void find_members(struct filling *f)
         f->member[b] = (struct member){g->group[b], b, f->of_block[b].self};
     qsort(f->member, g->l->p->blocks, sizeof *f->member, compare_members);
     for (size_t i = 0; i < g->edges.count; i++)
-        if (g->group[edge[i].caller] == g->group[edge[i].callee])
-            f->inside[g->group[edge[i].caller]] += edge[i].calls;
+        if (g->group[edge[i].caller] == g->group[edge[i].callee]) {
+            f->inside[g->group[edge[i].caller]].calls += edge[i].calls;
+            f->inside[g->group[edge[i].caller]].is_ring = 1;
+        }
 }
 
 static const char *group_name(struct filling *f, const struct member *m, uint32_t count)
@@ -110,12 +119,14 @@ static void add_group(struct filling *f, const struct member *m, uint32_t count)
         return;
     if (m->block == 0 && count == 1 && !sum->self && !sum->calls)
         return;
+    if (f->rings && !f->inside[m->group].is_ring)
+        return;
     figures.times = f->times ? &f->times[m->group] : NULL;
     tt_table_row(f->t, TT_ROW_ENTRY, 0, m->group + 1);
     tt_metric_view_figures(f->g->l, f->t, &f->c, &figures);
     tt_table_amount(f->t, f->members_column, count);
     if (f->g->l->choice.calls != TT_NONE)
-        tt_table_amount(f->t, f->inside_column, f->inside[m->group]);
+        tt_table_amount(f->t, f->inside_column, f->inside[m->group].calls);
     if (count == 1) {
         tt_block_cells(f->g->l->p, f->t, &f->c, m->block);
         return;
@@ -156,9 +167,13 @@ static int add_rows(struct filling *f, struct tt_query *q)
 static int fill(const struct grouping *g, struct tt_query *q, struct tt_table *t)
 {
     const struct tt_memory *m = g->l->memory;
-    struct filling f = {.g = g, .t = t};
     const uint32_t blocks = g->l->p->blocks;
+    const int rings = tt_view_word(q, "groups", "rings");
+    struct filling f = {.g = g, .t = t, .rings = rings & 1};
     int error = -TT_ERR_MEMORY;
+
+    if (rings < 0)
+        return -TT_ERR_OPTION;
 
     f.sum = tt_set_sums(g->l, g->group, g->groups);
     f.of_block = tt_block_sums(g->l->p, &g->l->choice, m);

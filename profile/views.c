@@ -18,6 +18,11 @@ static const struct tt_view_key block_keys[] = {
     {NULL, NULL, NULL, NULL},
 };
 
+static const struct tt_view_key groups_keys[] = {
+    {"rings", "YES", "0 1 no yes", "yes: only blocks that call each other or themselves"},
+    {NULL, NULL, NULL, NULL},
+};
+
 static const struct tt_view_key lines_keys[] = {
     {"by", "WHAT", "line statement file", "line, statement or file"},
     {"file", "NAME", "@files", "only places in this file"},
@@ -100,7 +105,7 @@ const struct tt_named_view tt_views[] = {
      "each block, then its callers"},
     {"block", tt_view_block, TT_VIEW_ONE, BLOCK | LIMIT | METRIC, block_keys,
      "one block: its callers and callees"},
-    {"groups", tt_view_groups, TT_VIEW_ONE, ROWS, no_keys,
+    {"groups", tt_view_groups, TT_VIEW_ONE, ROWS, groups_keys,
      "mutually recursive blocks, combined"},
     {"flame", tt_view_flame, TT_VIEW_ONE, LIMIT | DEPTH | THRESHOLD | METRIC, path_keys,
      "contexts in preorder, small ones combined"},

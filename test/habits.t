@@ -192,7 +192,7 @@ all_options()
 {
     local flag
     tallytree report --help >page
-    for flag in by context to sequence uncovered file series centre view select sort; do
+    for flag in by context to sequence rings uncovered file series centre view select sort; do
         grep -q -e "--$flag" page || { echo "no --$flag"; return 1; }
     done
 }

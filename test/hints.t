@@ -79,7 +79,7 @@ pages()
         whatif bursts space slowest waits header; do
         tallytree report "$view" --help | grep -oE '^  (-., )?--[a-z_-]+' | grep -oE '[a-z_]+$' >shown
         tallytree --complete report "$view" -- | sed 's/^--//; s/\t.*//' >offered
-        for flag in context to sequence file uncovered series buckets span columns thread speedup bytes \
+        for flag in context to sequence rings file uncovered series buckets span columns thread speedup bytes \
             block sort limit depth threshold metric; do
             if tallytree report "$view" "--$flag=1" rec 2>&1 | grep -q "has no '$flag'; 'tallytree report $view --help'"; then
                 ! grep -qx "$flag" shown || echo "$view: --$flag is shown and not known"

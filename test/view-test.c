@@ -481,6 +481,23 @@ static void find_reach(const struct oracle *o, int reach[][MODEL_BLOCKS + 1])
                 reach[i][j] |= reach[i][k] && reach[k][j];
 }
 
+/* Sets of blocks that lead to each other, of several blocks or of one that calls itself. */
+static int count_rings(const struct oracle *o, int reach[][MODEL_BLOCKS + 1])
+{
+    int rings = 0;
+
+    for (int b = 0; b <= o->m->blocks; b++) {
+        int is_first = 1, is_ring = has_edge(o, b - 1, b - 1);
+        for (int c = 0; c <= o->m->blocks; c++) {
+            const int together = c != b && reach[b][c] && reach[c][b];
+            is_ring |= together;
+            is_first &= !(together && c < b);
+        }
+        rings += is_ring && is_first;
+    }
+    return rings;
+}
+
 /* A set of blocks as one: what lies on the paths that have any of them. */
 static void check_set(const struct answer *a, size_t i, const struct oracle *o,
                       const int *is_in)
@@ -533,10 +550,13 @@ TEST(groups_are_the_sets_of_blocks_that_lead_to_each_other)
     struct random_case r = {0};
 
     while (next_case(&r, 30000, tap_times(CASES))) {
-        int reach[MODEL_BLOCKS + 1][MODEL_BLOCKS + 1];
+        int reach[MODEL_BLOCKS + 1][MODEL_BLOCKS + 1], rings = (int)(r.seed / 3 % 2),
+                                                       rows = 0;
         struct answer a;
         find_reach(&r.o, reach);
-        if (ask(&a, &r.p, "view=groups&limit=0&metric=%s", metric_name(&r)))
+        if (ask(&a, &r.p, "view=groups&limit=0&rings=%d&metric=%s", rings,
+                metric_name(&r)) &&
+            !rings)
             CHECK_INT(sum_of(&a, "self"), r.o.total);
         for (size_t i = 0; i < tt_table_rows(&a.t); i++) {
             int is_in[MODEL_BLOCKS + 1] = {0}, count = 0, first = 0;
@@ -548,6 +568,8 @@ TEST(groups_are_the_sets_of_blocks_that_lead_to_each_other)
             for (int b = 0; b <= r.m->blocks; b++)
                 count += is_in[b] = reach[first + 1][b] && reach[b][first + 1];
             CHECK_INT(amount(&a, i, "members"), count);
+            CHECK(!rings || count > 1 || has_edge(&r.o, first, first));
+            rows++;
             for (int j = 1; count > 1 && j <= count; j++) {
                 int b = block_at(&a, i + (size_t)j, r.m, &r.p);
                 CHECK(is_in[b + 1]);
@@ -558,6 +580,8 @@ TEST(groups_are_the_sets_of_blocks_that_lead_to_each_other)
             if (r.m->calls >= 0)
                 check_inside(&a, i, &r.o, is_in);
         }
+        if (rings)
+            CHECK_INT(rows, count_rings(&r.o, reach));
         answered(&a);
         say_case(&r);
     }
