@@ -105,6 +105,66 @@ await run(async () => {
     is(page.complaints, [], "no complaint from the browser");
   }
 
+  /* Waits: the page has what the command prints; without waits there is no page. */
+  {
+    const file = join(folder, "locks.tt");
+    execFileSync(tallytree, ["record", "--locks", "-o", file, "--", join(build, "test/locks-guest"), "convoy"], quiet);
+    const page = await view(file, "");
+    await page.waitForSelector(".findings");
+    const rows = report(file, "waits");
+    const finding = (await page.$$eval(".findings li", (e) => e.map((x) => x.textContent))).find((f) => f.startsWith("Threads waited"));
+    ok(finding?.includes(` for ${rows[0].name}, in ${rows[0].count} waits, the longest of `), "the lock with the longest waits is a finding", finding);
+    await page.click(".findings >> text=all waits");
+    await settled(page);
+    const onPage = async (caption) => (await cells(page, caption)).map((r) => [r.name, ...r.figures.map((f) => f.replace(/ ns$/, ""))]);
+    is((await onPage("What was waited for")).map((r) => [r[0], digits(r[2])]), rows.map((r) => [r.name, String(r.self)]), "its page has the figures of the command");
+    await page.click("text=waiters and holders");
+    await settled(page);
+    is((await onPage("Which function waited for which, by what")).map((r) => [r[0], digits(r[2])]), report(file, "waits", "--by=pair").map((r) => [r.name, String(r.self)]), "also by waiters and holders");
+    is(await page.$$eval("nav[aria-label=pages] a.on", (e) => e.map((a) => a.textContent)), ["Waits"], "and is in the list of pages");
+    const metrics = await page.$$eval('select[aria-label="metric"] option', (e) => e.map((o) => o.value));
+    ok(metrics.includes("delay") && !metrics.includes("calls"), "a metric that has no figures is not offered", metrics);
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* Addresses by hand. */
+  {
+    const file = join(folder, "rings.folded");
+    writeFileSync(file, "main;fib;fib;fib 5\nmain;x 2\nmain;a;b;a 3\n");
+    const page = await view(file, "#view=flat&limit=all");
+    is((await cells(page, flat)).map((r) => r.name), report(file, "flat", "--limit=all").map((r) => r.name), "limit=all is no error");
+    is(await page.$$eval("nav[aria-label=pages] a", (e) => e.some((a) => a.textContent === "Waits")), false, "without waits there is no page of waits");
+    for (const [name, says] of [["whatif", '"tallytree report whatif FILE" shows this view'], ["flaat", "may be misspelt"]]) {
+      await to(page, `#view=${name}`);
+      const said = await page.textContent("main");
+      ok(said.includes(`The viewer has no page "${name}"`) && said.includes(says), `${name}: a page that is not there says so`, said);
+    }
+
+    /* Rings. */
+    await to(page, "#view=groups");
+    const rings = await cells(page, "Rings of recursion, each taken as one");
+    is(rings.map((r) => r.name), ["fib", "a, b", "a", "b", "total"], "only rings are on the page of recursion");
+    ok((await page.$$eval("main th", (e) => e.map((x) => x.textContent.trim()))).includes("functions"), "which counts their functions");
+    await to(page, "#view=groups&select=x");
+    is(await page.textContent("main .empty"), "No function calls itself here.", "or says that there are none");
+    await to(page, "#view=flat&select=nothing");
+    ok((await page.textContent("main .notes")).includes("No function matches the filter nothing."), "a filter that nothing matches is named");
+    is(page.complaints.filter((c) => !/400/.test(c)), [], "no complaint from the browser");
+  }
+
+  /* More threads than figures are kept of. */
+  {
+    const file = replayed("crowd.tt", Array.from({ length: 4200 }, (_, i) => `strand w${i}\npush main\ntick ${1 + (i % 7)}\npop\n`).join(""));
+    const page = await view(file, "#view=strands");
+    is(await page.$$eval("main tbody a", (e) => e.length), 0, "threads without figures lead nowhere");
+    ok((await page.textContent("main .notice")).startsWith("There are too many threads"), "and the page says why above them");
+    await to(page, "#view=strands&by=block");
+    ok((await page.textContent("main .notice")).startsWith("There are too many threads"), "also where functions have no figures of threads");
+    await page.click("main .notice a");
+    await settled(page);
+    ok((await cells(page, "How figures spread over threads")).some((r) => r.name === "main"), "and leads to what is known");
+  }
+
   /* Samples may miss a line that ran. */
   {
     const source = join(folder, "sampled.c");
@@ -132,6 +192,23 @@ await run(async () => {
     const shown = () => page.$$eval("table.source tbody tr", (e) => [e[0], e[e.length - 1]].map((r) => Number(r.querySelector(".line").textContent)));
     const figures = () => page.$$eval("table.source tr.covered", (e) => e.map((r) => [r.querySelector(".line").textContent, r.querySelector("td").title.replace(/[^0-9]/g, ""), r.querySelector("code").textContent]));
     is([(await shown())[0], await figures()], [49800, [["50000", "500", "int line_50000; /* .............. */"]]], "a long source is shown where it is hottest");
+    const isSeen = (line) => page.$eval(`table.source [data-line="${line}"]`, (e) => { const r = e.getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight; });
+    for (const width of [1237, 390]) {
+      await page.setViewportSize({ width, height: 860 });
+      await to(page, "#view=overview");
+      await to(page, "#view=lines");
+      await page.waitForSelector("table.source [data-line]");
+      ok(await page.waitForFunction(() => { const r = document.querySelector('table.source [data-line="50000"]').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight; }), `the page opens at the hottest line in ${width} pixels`);
+      await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".scroll")].forEach((e) => (e.scrollTop = 0)));
+      for (const time of ["first", "second"]) {
+        await page.click(".hot a");
+        await settled(page);
+        ok(await isSeen(50000), `a link leads to it, the ${time} time, too`);
+        await page.evaluate(() => [document.documentElement, ...document.querySelectorAll(".scroll")].forEach((e) => (e.scrollTop = 0)));
+      }
+    }
+    await page.setViewportSize({ width: 1237, height: 860 });
+    await to(page, "#view=lines");
     const [, end] = await shown();
     await page.click("text=/lines below/");
     await settled(page);

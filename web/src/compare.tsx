@@ -2,7 +2,7 @@
 // compare.tsx - the pages of what has changed: since another profile, or in a range of time
 // against the rest of the run.
 import type { Table } from "./model";
-import { Answer, Choice, More } from "./parts";
+import { Answer, Choice, limitOf, More } from "./parts";
 import { useShell, useTable, type Asked } from "./shell";
 import { compareQuery, isWithRest, timeOf, withWords } from "./state";
 import { Figures } from "./table";
@@ -57,7 +57,7 @@ export const isAllNoise = (table: Table) => {
 export function ComparePage() {
   const { state } = useShell();
   const tree = state.words.as === "tree";
-  const limit = Number(state.words.limit ?? 100);
+  const limit = limitOf(state, 100);
   const asked = useComparison(tree ? "tree" : "flat", { limit, sort: state.words.sort ?? "" });
   return (
     <section>

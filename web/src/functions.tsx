@@ -70,11 +70,13 @@ export function FlatPage() {
 export function GroupsPage() {
   const { state } = useShell();
   const { limit, threshold } = rowsOf(state, 60);
-  const asked = useTable(query(state, "groups", { limit, threshold, sort: state.words.sort ?? "" }));
+  const asked = useTable(query(state, "groups", { rings: 1, limit, threshold, sort: state.words.sort ?? "" }));
   return (
     <section>
       <Answer asked={asked}>
-        {(table) => (
+        {(table) => !table.rows.some((r) => r.role === "entry" || r.left) ? (
+          <p class="empty">No function calls itself here.</p>
+        ) : (
           <>
             <Figures table={table} caption="Rings of recursion, each taken as one" order="inclusive" />
             <More table={table} limit={limit} />

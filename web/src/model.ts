@@ -73,9 +73,11 @@ export class Table {
     const last = this.rows.filter((r) => r.role === "remainder" && r.depth === 0 && (r.left ?? 0) > 0).pop();
     return last?.left ?? 0;
   }
-  // Of a header: the names of all metrics, the default one first.
+  // Of a header: the names of the metrics, the default one first. Of others nothing is known if
+  // their total is 0.
   metrics(): string[] {
-    return this.rows.map((r) => this.text(r, "metric")).filter((m) => m);
+    const rows = this.rows.filter((r) => this.text(r, "metric"));
+    return rows.filter((r, i) => !i || this.number(r, "number") !== 0).map((r) => this.text(r, "metric"));
   }
   // A comparison of a range of time with the rest of the run?
   get isWithRest(): boolean {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // parts.tsx - what several pages show: waiting, errors, notes, a place for many rows.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Asked } from "./shell";
 import { useShell, useTable } from "./shell";
 import { cancelAnswers, CANCELLED, waits, type Table } from "./model";
@@ -9,19 +9,21 @@ import { group } from "./format";
 import { fitName } from "./names";
 import { besideOf, isFirst, query, replace, timeOf, withTime, withWords, type State } from "./state";
 
+const ELSEWHERE = ["series", "other series", "spread only"]; // their page says it
+
 function Notes({ table }: { table: Table }) {
-  const notes = table.remarks.filter((r) => r.kind !== "series" && r.kind !== "other series"); // their page lists them
+  const notes = table.remarks.filter((r) => !ELSEWHERE.includes(r.kind));
   if (!notes.length) return null;
   return (
     <ul class="notes" aria-label="what this view cannot see">
       {notes.map((n) => (
-        <li>{n.text}</li>
+        <li>{n.kind === "unmatched filter" ? `No function matches the filter ${n.arguments[0]}.` : n.text}</li>
       ))}
     </ul>
   );
 }
 
-const WHOLE_RUN = ["space", "slowest"]; // views of what is not kept by time
+const WHOLE_RUN = ["space", "slowest", "waits"]; // views of what is not kept by time
 
 const LONG = 700; // ms: of shorter work nothing is said
 
@@ -107,10 +109,13 @@ export function Answer({ asked, silent, children }: { asked: Asked; silent?: boo
 function useWide(): [(e: HTMLElement | null) => void, boolean] {
   const [box, set] = useState<HTMLElement | null>(null);
   const [wide, setWide] = useState(false);
-  useEffect(() => {
+  // At once, so that a page scrolls to a row where the table stays.
+  useLayoutEffect(() => {
     const inner = box?.firstElementChild;
     if (!box || !inner) return undefined;
-    const observer = new ResizeObserver(() => setWide(inner.scrollWidth > box.clientWidth + 1));
+    const measure = () => setWide(inner.scrollWidth > box.clientWidth + 1);
+    measure();
+    const observer = new ResizeObserver(measure);
     observer.observe(box);
     observer.observe(inner);
     return () => observer.disconnect();
@@ -147,8 +152,11 @@ export function Scroll({ label, children }: { label: string; children: Component
 
 const ALL = 200_000; // rows on one page, at most
 
-// Which rows are asked for, by the address: as many, and as small.
-export const rowsOf = (state: State, limit: number) => ({ limit: Number(state.words.limit ?? limit), threshold: state.words.threshold ?? "" });
+// How many rows are asked for, by the address.
+export const limitOf = (state: State, limit: number) => (state.words.limit === "all" ? ALL : Number(state.words.limit) || limit);
+
+// Which ones: as many, and as small.
+export const rowsOf = (state: State, limit: number) => ({ limit: limitOf(state, limit), threshold: state.words.threshold ?? "" });
 
 // Asks for more rows, or for all, where a limit or their size left some out.
 export function More({ table, limit, all = true }: { table: Table; limit: number; all?: boolean }) {

@@ -11,6 +11,7 @@ import { GraphPage, GraphTools } from "./graph";
 import { InstructionsPage, InstructionsTools } from "./instructions";
 import { MemoryPage, MemoryTools } from "./memory";
 import { hasAddresses, type Table } from "./model";
+import { NoPage } from "./no-page";
 import { OverviewPage } from "./overview";
 import { SeriesPage, SeriesTools } from "./series";
 import { SlowestPage, SlowestTools } from "./slowest";
@@ -20,6 +21,7 @@ import type { State } from "./state";
 import { samplesOf } from "./timeline";
 import { TracksPage, TracksTools } from "./tracks";
 import { TreePage } from "./tree-page";
+import { hasWaits, WaitsPage, WaitsTools } from "./waits";
 
 export interface Page {
   view: string;
@@ -42,7 +44,13 @@ const any = (name: string) => (header: Table) => header.rows.some((r) => header.
 const compared = (_: Table, compares: boolean) => compares;
 
 export const groups: Group[] = [
-  { title: "Overview", pages: [{ view: "overview", as: "", title: "Overview", question: "What ran, and what matters most?", show: OverviewPage }] },
+  {
+    title: "Overview",
+    pages: [
+      { view: "overview", as: "", title: "Overview", question: "What ran, and what matters most?", show: OverviewPage },
+      { view: "", as: "", title: "No page", question: "Which page does the address mean?", show: NoPage, alone: true },
+    ],
+  },
   {
     title: "Flame",
     pages: [
@@ -69,6 +77,7 @@ export const groups: Group[] = [
     ],
   },
   { title: "Threads", pages: [{ view: "strands", as: "", title: "Threads", question: "What did each thread, process or rank do, and how evenly is the work shared?", show: StrandsPage, tools: StrandsTools }] },
+  { title: "Waits", pages: [{ view: "waits", as: "", title: "Waits", question: "For which locks, pipes and children did threads wait, and which functions made them wait?", show: WaitsPage, tools: WaitsTools, has: hasWaits }] },
   { title: "Memory", pages: [{ view: "space", as: "", title: "Memory", question: "What was allocated, and by which functions?", show: MemoryPage, tools: MemoryTools, has: any("space") }] },
   {
     title: "Time",
@@ -90,10 +99,10 @@ export const groups: Group[] = [
 
 const pages = groups.flatMap((g) => g.pages);
 
-// The page of an address; of an unknown one the overview.
+// The page of an address; an unknown view has one that says so.
 export function pageOf(state: State): Page {
   const of = pages.filter((p) => p.view === state.view);
-  return of.find((p) => p.as === (state.words.as ?? "")) ?? of[0] ?? pages[0]!;
+  return of.find((p) => p.as === (state.words.as ?? "")) ?? of[0] ?? pages.find((p) => !p.view)!;
 }
 
 export const groupOf = (page: Page) => groups.find((g) => g.pages.includes(page))!;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // slowest.tsx - the page of single activations of functions that were marked.
-import { Answer, Choice, More } from "./parts";
+import { Answer, Choice, limitOf, More } from "./parts";
 import { useShell, useTable } from "./shell";
 import { query, withWords } from "./state";
 import { Figures } from "./table";
@@ -23,7 +23,7 @@ export function SlowestTools() {
 export function SlowestPage() {
   const { state } = useShell();
   const by = state.words.by ?? "";
-  const limit = Number(state.words.limit ?? 20);
+  const limit = limitOf(state, 20);
   const asked = useTable(query(state, "slowest", { by, limit, block: state.words.block ?? "" }));
   return (
     <section>

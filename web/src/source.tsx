@@ -150,8 +150,9 @@ function Lines({ table, text, line }: { table: Table; text: Source; line: number
   const hottest = hot ? (table.number(hot, "self") ?? 0) : 0;
   const shown = line || (shell.state.words.first ? 0 : ((hot && table.number(hot, "line")) ?? 0));
   // Coming back leads to where the page was left.
+  const reveal = (line: number | string) => body.current?.querySelector(`[data-line="${line}"]`)?.scrollIntoView({ block: "center" });
   useEffect(() => {
-    if (shown && !isScrolled()) body.current?.querySelector(`[data-line="${shown}"]`)?.scrollIntoView({ block: "center" });
+    if (shown && !isScrolled()) reveal(shown);
   }, [text, shown]);
   return (
     <>
@@ -160,7 +161,7 @@ function Lines({ table, text, line }: { table: Table; text: Source; line: number
         {hotLines(table).map((r, i) => (
           <>
             {i ? ", " : ""}
-            <a aria-current={table.number(r, "line") === line ? "true" : undefined} href={format(withWords(shell.state, { line: table.text(r, "line"), first: "", file: text.file }))}>
+            <a aria-current={table.number(r, "line") === line ? "true" : undefined} onClick={() => reveal(table.text(r, "line"))} href={format(withWords(shell.state, { line: table.text(r, "line"), first: "", file: text.file }))}>
               {table.text(r, "line")}
             </a>{" "}
             ({share(table.number(r, "self_share"))})

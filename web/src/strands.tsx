@@ -3,7 +3,7 @@
 // of how figures spread over them.
 import { share } from "./format";
 import type { Row, Table } from "./model";
-import { Answer, Choice, More } from "./parts";
+import { Answer, Choice, limitOf, More } from "./parts";
 import { useShell, useTable } from "./shell";
 import { addFilter, exactly, format, query, withView, withWords, type State } from "./state";
 import { Figures } from "./table";
@@ -80,19 +80,34 @@ export function StrandsTools() {
   );
 }
 
+const hasOnlySpread = (table: Table) => table.remarks.some((r) => r.kind === "spread only");
+
+function OnlySpread() {
+  const { state } = useShell();
+  return (
+    <p class="notice">
+      {"There are too many threads to keep figures of each, so only how figures of paths spread over them is known: "}
+      <a href={format(withWords(state, { by: "context" }))}>paths over threads</a>.
+    </p>
+  );
+}
+
 export function StrandsPage() {
   const { state } = useShell();
   const by = state.words.by ?? "";
   const spreads = by === "block" || by === "context" || by === "rank-context";
   const whose = by === "rank-context" ? "process" : "thread";
-  const limit = Number(state.words.limit ?? 100);
+  const limit = limitOf(state, 100);
   const metric = by === "wait" ? "waited" : "";
   const asked = useTable(query(state, "strands", { by, limit, sort: state.words.sort ?? "", metric }));
+  const each = useTable(asked.error ? query(state, "strands", { limit: 1 }) : null);
+  if (asked.error && each.table && hasOnlySpread(each.table)) return <OnlySpread />;
   return (
     <section>
       <Answer asked={asked}>
         {(table) => (
           <>
+            {hasOnlySpread(table) ? <OnlySpread /> : null}
             {spreads ? (
               <div class="spreads">
                 <h2>From the least to the greatest {whose}</h2>
@@ -121,7 +136,7 @@ export function StrandsPage() {
                 </table>
               </div>
             ) : null}
-            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over threads") : by === "wait" ? waitsCaption : "Threads, processes, ranks"} blocks={spreads} nameTitle={spreads ? "function" : by === "rank" ? "process" : "thread"} link={by === "" || by === "rank" ? strandLink(state, table, by) : undefined} label={strandLabel(table, by)} leave={by === "wait" ? ["waiter", "waited_for"] : []} />
+            <Figures table={table} caption={spreads ? (whose === "process" ? "How figures spread over processes" : "How figures spread over threads") : by === "wait" ? waitsCaption : "Threads, processes, ranks"} blocks={spreads} nameTitle={spreads ? "function" : by === "rank" ? "process" : "thread"} link={(by === "" || by === "rank") && !hasOnlySpread(table) ? strandLink(state, table, by) : undefined} label={strandLabel(table, by)} leave={by === "wait" ? ["waiter", "waited_for"] : []} />
             <More table={table} limit={limit} all={false} />
           </>
         )}

@@ -27,6 +27,8 @@ const headings: Record<string, string> = {
   change: "change %",
   thread: "thread number",
   number: "objects",
+  blocks: "functions",
+  contexts: "paths",
   copied_number: "copied objects",
   copied_bytes: "copied bytes",
   copied_overhead: "copied overhead",
@@ -39,7 +41,7 @@ const headings: Record<string, string> = {
 function headingOf(table: Table, column: Column): string {
   const [what, side] = column.key.split(".");
   if (side === "a" || side === "b") return `${what} ${table.sides[side === "a" ? 0 : 1]}`;
-  return headings[column.key] ?? column.title;
+  return (table.view === "groups" && column.key === "members" ? "functions" : headings[column.key]) ?? column.title;
 }
 
 // A cell on the page: one or two columns of the answer.

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Chart } from "./chart";
 import { bands, heat } from "./colours";
 import { amount, exact, share } from "./format";
-import { Answer, Choice, Failure, More, Scroll } from "./parts";
+import { Answer, Choice, Failure, limitOf, More, Scroll } from "./parts";
 import { useDark, useShell, useSize, useTable } from "./shell";
 import { query, withTime, withWords, type State } from "./state";
 import { useRange } from "./strip";
@@ -53,7 +53,7 @@ const titles: Record<string, string> = { process: "process", block: "function" }
 export function TracksPage() {
   const shell = useShell();
   const { state } = shell;
-  const limit = Number(state.words.limit ?? LIMIT);
+  const limit = limitOf(state, LIMIT);
   const by = state.words.by ?? "";
   const { table: header } = useTable("view=header");
   const samples = samplesOf(header);
