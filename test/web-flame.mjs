@@ -3,8 +3,9 @@
 // size or name, the levels that all is in, colours, the legend, the drawing as SVG, and the
 // differential one.  Figures are worked out here from the events.
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { cells, digits, is, ok, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cells, digits, folder, is, ok, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
 
 const word = (page, name) => new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
 
@@ -90,6 +91,9 @@ await run(async () => {
   await settled(page);
   const told = await page.textContent("figcaption");
   ok(told.startsWith("alpha: total 1\u202f000\u202fticks (71.43\u202f%), self 1\u202f000\u202fticks"), "a click shows a frame's figures", told);
+  await page.reload();
+  await page.waitForFunction(() => document.querySelector("figcaption")?.textContent.startsWith("alpha"));
+  is([await page.textContent("figcaption"), await page.$$eval(".flame .tools button", (e) => e.some((b) => b.textContent === "what to do with it"))], [told, true], "which a reload keeps");
   is(await axis(page), [["0 %"], ["14.29 %", "200 ticks"], ["28.57 %", "400 ticks"], ["42.86 %", "600 ticks"], ["57.14 %", "800 ticks"], ["71.43 %", "1 000 ticks"]], "the axis is of the frame that is open");
   is(await page.$$eval(".crumbs li", (e) => e.map((x) => x.textContent)), ["all", "5 more", "work", "alpha"], "and the path that is open is above");
   await page.click(".crumbs >> text=work");
@@ -134,6 +138,63 @@ await run(async () => {
   {
     const page = await view(replayed("self.tt", "push hot\ntick 4\npush inner\ntick 3\npop\npop\n"), "#view=callers");
     is(await axis(page), [["0 %"], ["20 %", "1.400 ticks"], ["40 %", "2.800 ticks"], ["60 %", "4.200 ticks"], ["80 %", "5.600 ticks"], ["100 %", "7 ticks"]], "the axis of callers ends with the total");
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* A key opens the graph, and arrow keys are for it at once. */
+  {
+    const page = await view(now, "#view=overview");
+    await page.keyboard.press("2");
+    await settled(page);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    const told = await page.textContent("figcaption");
+    ok(told.startsWith("alpha: "), "after a key has opened the graph, arrow keys choose its frames", told);
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* What ran, in one sentence. */
+  const sentence = async (page) => (await page.textContent(".sentence")).replace(/\u202f/g, " ").trim();
+  {
+    const [first, second, both] = ["first.tt", "second.tt", "both.tt"].map((n) => join(folder, n));
+    execFileSync(tallytree, ["record", "-o", first, "--", "tail", "/dev/null"], { stdio: "ignore" });
+    execFileSync(tallytree, ["record", "-o", second, "--", "cat", "/dev/null"], { stdio: "ignore" });
+    execFileSync(tallytree, ["merge", "-o", both, first, second], { stdio: "ignore" });
+    const page = await view(both, "");
+    const said = await sentence(page);
+    ok(/^tail and cat ran in 2 recordings, the longest of [\d.]+ [mµ]?s, with [\d.]+ [mµ]?s of CPU time\.$/.test(said), "runs that were merged have the longest time and the sum of CPU time, and the program that began first comes first", said);
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* A trace of events: threads of one name have their numbers, and there are no samples. */
+  {
+    const file = join(folder, "trace.json");
+    const event = (tid, name, ts, dur) => ({ ph: "X", pid: 1, tid, name, ts, dur });
+    const named = (tid) => ({ ph: "M", pid: 1, tid, name: "thread_name", args: { name: "worker" } });
+    writeFileSync(file, JSON.stringify({ traceEvents: [1, 2, 3, 4].flatMap((tid) => [named(tid), event(tid, "work", 0, tid === 3 ? 9000 : 1000)]) }));
+    const page = await view(file, "");
+    ok(/^This profile has \d+ functions on \d+ paths in 4 threads\.$/.test(await sentence(page)), "without a duration the sentence says how large the profile is", await sentence(page));
+    await page.waitForFunction(() => /Threads are uneven/.test(document.querySelector(".findings")?.textContent ?? ""));
+    const found = await page.textContent(".findings");
+    ok(/Threads are uneven: worker 3 has 200.00\s% more/.test(found), "a thread whose name others have is named by its number", found);
+    await to(page, "#view=timeline");
+    await page.waitForSelector(".about-chart");
+    const about = await page.textContent(".about-chart");
+    ok(about.startsWith("Time is known in ") && !about.includes("sample"), "events are no samples", about);
+    await to(page, "#view=graph");
+    const caption = await page.textContent("main figcaption");
+    ok(/^1 function, 0 calls; left out: 1 function that all is in\./.test(caption), "one function is no plural", caption);
+    is(page.complaints, [], "no complaint from the browser");
+  }
+
+  /* Waits are no functions. */
+  {
+    const file = join(folder, "waits.folded");
+    writeFileSync(file, "main;[waits: futex] 7\nmain;work 3\n");
+    const page = await view(file, "");
+    await page.waitForSelector(".findings");
+    const found = await page.textContent(".findings");
+    ok(/^Waits \(futex\) took most: 70.00\s%, 7\. the waits$/.test(found.trim()), "a wait is not said to be a function", found);
     is(page.complaints, [], "no complaint from the browser");
   }
 

@@ -63,6 +63,14 @@ function App() {
     go(withView(state, next.view, wordsOf(next)));
     return true;
   };
+  // After a key has opened the page of a graph, arrow keys are for the graph.
+  const toGraph = (e: KeyboardEvent) => {
+    const graph = main?.querySelector<HTMLElement>("section:not(.overview) > .answer > .flame > .sheet");
+    if (!graph) return;
+    e.preventDefault();
+    graph.focus();
+    graph.dispatchEvent(new KeyboardEvent("keydown", { key: e.key, shiftKey: e.shiftKey, bubbles: true, cancelable: true }));
+  };
   useEffect(() => {
     function onKey(e: KeyboardEvent) {
       const target = e.target as HTMLElement;
@@ -75,6 +83,7 @@ function App() {
       else if (e.key === "n" || (e.key === "Enter" && state.words.find && (target === document.body || target === main))) setHit((h) => h + (e.shiftKey ? -1 : 1));
       else if (e.key === "N") setHit((h) => h - 1);
       else if (e.key === "l" && state.view === "block" && header && hasAddresses(header)) go(withView(state, "assembly", { block: state.words.block ?? "" }));
+      else if (e.key.startsWith("Arrow") && target === main) return toGraph(e);
       else if (e.key === "u") isFirst() || history.back();
       else if (!/^[1-9]$/.test(e.key) || !toGroup(Number(e.key))) return;
       e.preventDefault();

@@ -10,7 +10,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { faintPaint, paintOf } from "./colours";
 import { fit, frameOf, ROW, textOf, type Frame } from "./flame";
-import { amount, group, shorten } from "./format";
+import { amount, group, many, shorten } from "./format";
 import type { Table } from "./model";
 import { blockOf, place } from "./names";
 import { useDark, useShell, useSize, useTable, type Asked } from "./shell";
@@ -92,6 +92,9 @@ function aboutOf(table: Table): { thread: string; samples: number; each: number 
   return { thread: String(thread ?? ""), samples: Number(samples ?? 0), each: Number(each ?? 0) * 1e9 };
 }
 
+// Of a trace of events all is known, and its parts of time are no samples.
+const isSampled = (header: Table | null) => header?.rows.some((r) => header.text(r, "metric") && header.text(r, "flags").includes("sampled"));
+
 export function Chart() {
   const shell = useShell();
   const { state } = shell;
@@ -164,6 +167,7 @@ function Picture({ asked, run, range }: { asked: Asked; run: number; range: Rang
     return { from: table.number(last, "from")!, to: table.number(last, "to")! };
   }, [table]);
   const about = aboutOf(table);
+  const sampled = isSampled(useTable("view=header").table);
   const shown = draft ?? span;
   const length = shown.to - shown.from;
   const within = length / Math.max(1, width);
@@ -370,7 +374,7 @@ function Picture({ asked, run, range }: { asked: Asked; run: number; range: Rang
         {chosen ? <button onClick={() => choosing(chosen)}>select its time</button> : null}
         {chosen ? <button onClick={(e) => menu(chosen, e.currentTarget.getBoundingClientRect().left, e.currentTarget.getBoundingClientRect().bottom)}>what to do with it</button> : null}
       </div>
-      {about.samples ? <p class="about-chart">{`Each of the ${group(String(about.samples))} samples here stands for ${amount(about.each, "ns")} on average: what is shorter is an estimate. Drag to select a range; with Shift, drag to move. Ctrl and the wheel zoom, and so does a double click.`}</p> : null}
+      {about.samples ? <p class="about-chart">{`${sampled ? `Each of the ${group(String(about.samples))} samples here stands for` : `Time is known in ${many(about.samples, "part")} here, of`} ${amount(about.each, "ns")} on average: what is shorter is an estimate. Drag to select a range; with Shift, drag to move. Ctrl and the wheel zoom, and so does a double click.`}</p> : null}
       {tip ? (
         <div class="tip" style={{ left: `${Math.max(4, Math.min(tip.x + 14, window.innerWidth - 380))}px`, top: `${Math.min(tip.y + 16, window.innerHeight - 110)}px` }}>
           <strong>{shorten(tip.box.name, 200)}</strong>

@@ -3,12 +3,13 @@
 // changes, memory, waiting, threads that are uneven, the hottest function, missing names.
 import { libraryPattern } from "./allocators";
 import { isAllNoise } from "./compare";
-import { amount, group, share } from "./format";
+import { amount, group, many, share } from "./format";
 import type { Row, Table } from "./model";
 import { addressOf, blockOf, fitName } from "./names";
 import { programsOf } from "./frame";
 import { useShell, useTable } from "./shell";
-import { addFilter, compareQuery, format, query, withView, withWords, type State } from "./state";
+import { addFilter, compareQuery, format, query, timeOf, withView, withWords, type State } from "./state";
+import { hasWaits, waitsQuery } from "./waits";
 
 /* ── What is known of the recording ───────────────────────────────────────────────── */
 
@@ -37,19 +38,22 @@ export const isHeap = (known: Known) => known.totals.has("peak");
 
 /* ── One sentence ─────────────────────────────────────────────────────────────────── */
 
-const many = (n: number, what: string, plural = what + "s") => `${group(String(n))} ${n === 1 ? what : plural}`;
+const sizeOf = (numbers: Map<string, number>) => `${many(numbers.get("blocks") ?? 0, "function")} on ${many(numbers.get("contexts") ?? 0, "path")}`;
 
 function timesOf({ header, numbers }: Known): string {
   const lasted = factOf(header, "lasted");
   const cpu = factOf(header, "cpu");
   const threads = numbers.get("strands") ?? 0;
-  const processes = factOf(header, "recordings");
+  const recordings = factOf(header, "recordings");
   const parts: string[] = [];
-  if (lasted) parts.push(`ran ${amount(lasted, "ns")}${processes > 1 ? ` in ${many(processes, "process", "processes")}` : ""}`);
-  if (cpu && lasted > cpu) parts.push(`of which ${amount(cpu, "ns")} on the CPU (${share(cpu / lasted)})`);
+  // Several recordings may be of one time, or one after another: only sums and the longest are known.
+  if (recordings > 1) parts.push(`ran in ${many(recordings, "recording")}${lasted ? `, the longest of ${amount(lasted, "ns")}` : ""}`);
+  else if (lasted) parts.push(`ran ${amount(lasted, "ns")}`);
+  if (cpu && recordings > 1) parts.push(`with ${amount(cpu, "ns")} of CPU time`);
+  else if (cpu && lasted > cpu) parts.push(`of which ${amount(cpu, "ns")} on the CPU (${share(cpu / lasted)})`);
   else if (cpu) parts.push(lasted ? `with ${amount(cpu, "ns")} of CPU time (${(cpu / lasted).toFixed(2)} CPUs)` : `took ${amount(cpu, "ns")} on the CPU`);
-  if (threads > 1) parts.push(`in ${many(threads, "thread")}`);
-  return parts.join(", ");
+  const all = threads > 1 && threads > recordings ? ` in ${many(threads, "thread")}` : "";
+  return parts.length ? parts.join(", ") + (all ? `,${all}` : "") : `has ${sizeOf(numbers)}${all}`;
 }
 
 function heapOf({ totals }: Known): string {
@@ -60,15 +64,12 @@ function heapOf({ totals }: Known): string {
 const LISTED = 6; // programs
 
 export function Sentence({ known }: { known: Known }) {
-  const { name, others } = programsOf(known.header);
-  const times = timesOf(known);
-  const programs = known.header.facts.filter((f) => f.name === "program").map((f) => f.text);
+  const { name, others, programs } = programsOf(known.header);
   const listed = programs.length > 1 && programs.length <= LISTED ? `${programs.slice(0, -1).join(", ")} and ${programs[programs.length - 1]}` : "";
   const what = listed || (name || "This profile") + (others ? ` and ${many(others, "other program")}` : "");
-  const size = `${many(known.numbers.get("blocks") ?? 0, "function")} on ${many(known.numbers.get("contexts") ?? 0, "path")}`;
   return (
     <p class="sentence">
-      <strong>{what}</strong> {times ? `${times}.` : `has ${size}.`} {isHeap(known) ? heapOf(known) : ""}
+      <strong>{what}</strong> {timesOf(known)}. {isHeap(known) ? heapOf(known) : ""}
     </p>
   );
 }
@@ -109,7 +110,25 @@ const WAITS = 0.5; // less of the time than this on the CPU is worth a word
 const MANY = 1e6; // contexts: to filter them takes a second
 const UNEVEN = 0.25; // above the mean
 const NAMELESS = 0.05;
+const SAME = 100; // threads among which others of one name are looked for
 const nameless = "/\\+0x[0-9a-f]+$/"; // what native code without a symbol is called
+
+// Waits are rows among functions: "[waits: futex]". What for; undefined: it is no wait.
+const waitOf = (table: Table, row: Row) => /^\[waits: (.*)\]$/.exec(table.text(row, "name"))?.[1];
+
+// The thread with the most; if others have its name, by its number.
+function busiestOf(threads: Table | null, name: string): string {
+  const same = threads?.rows.filter((r) => r.role === "entry" && threads.text(r, "name") === name) ?? [];
+  return same.length > 1 && threads!.text(same[0]!, "thread") ? `${name} ${threads!.text(same[0]!, "thread")}` : name;
+}
+
+// The lock, or another thing, that was waited for longest in all.
+function longestWait(state: State, table: Table | null): Finding[] {
+  const row = entry(table);
+  if (!table || !row) return [];
+  const waits = table.number(row, "count") ?? 0;
+  return [{ text: `Threads waited ${amount(table.number(row, "self"), table.unit)} for ${nameOf(table, row)}${waits ? `, in ${many(waits, "wait")}, the longest of ${amount(table.number(row, "longest"), table.unit)}` : ""}.`, link: format(withView(withWords(state, { metric: "" }), "waits")), to: "all waits" }];
+}
 
 function useFindings(known: Known, before: boolean): Finding[] {
   const { state } = useShell();
@@ -123,7 +142,8 @@ function useFindings(known: Known, before: boolean): Finding[] {
   const temporary = useTable(of("temporary"));
   const threads = known.numbers.get("strands") ?? 0;
   const spread = useTable(threads > 1 ? query(state, "strands", { by: "context", limit: 1 }) : null);
-  const largest = useTable(threads > 1 ? query(state, "strands", { limit: 1 }) : null);
+  const largest = useTable(threads > 1 ? query(state, "strands", { limit: SAME }) : null);
+  const waited = useTable(hasWaits(known.header) && !timeOf(state) ? waitsQuery(state, { limit: 1 }) : null);
   const hot = useTable(heap ? null : query(state, "flat", { limit: 1 }));
   const unresolved = known.header.facts.some((f) => f.name === "unresolved");
   const without = useTable(heap || !unresolved ? null : query(state, "flat", { block: nameless, limit: 1 }));
@@ -136,6 +156,7 @@ function useFindings(known: Known, before: boolean): Finding[] {
   const cpu = factOf(known.header, "cpu");
   if (!heap && lasted && cpu && factOf(known.header, "recordings") === 1 && cpu / lasted < WAITS && !factOf(known.header, "wall"))
     out.push({ text: `For ${share(1 - cpu / lasted)} of the time nothing ran on the CPU: record with --wall to see what was waited for.` });
+  out.push(...longestWait(state, waited.table));
   const root = entry(spread.table);
   const first = entry(largest.table);
   const ran = root ? (spread.table!.number(root, "strands") ?? 0) : 0; // a thread that only waits for others is none of them
@@ -144,10 +165,12 @@ function useFindings(known: Known, before: boolean): Finding[] {
   const uneven = part * ran - 1;
   const byChance = part - 1 / Math.max(1, ran) < ((first && largest.table!.number(first, "self_error")) ?? 0);
   if (root && uneven > UNEVEN && !byChance && known.header.facts.filter((f) => f.name === "program").length < 2)
-    out.push({ text: `Threads are uneven: ${spread.table!.text(root, "max_strand")} has ${share(uneven)} more than the mean of ${many(ran, "thread")} that ran.`, link: format(withView(state, "strands")), to: "threads" });
+    out.push({ text: `Threads are uneven: ${busiestOf(largest.table, spread.table!.text(root, "max_strand"))} has ${share(uneven)} more than the mean of ${many(ran, "thread")} that ran.`, link: format(withView(state, "strands")), to: "threads" });
   const top = entry(hot.table);
-  if (hot.table && top && (hot.table.number(top, "self_share") ?? 0) > 0)
-    out.push({ text: `${nameOf(hot.table, top)} took most itself: ${share(hot.table.number(top, "self_share"))}, ${amount(hot.table.number(top, "self"), hot.table.unit)}.`, link: opened(state, hot.table, top), to: "the function" });
+  if (hot.table && top && (hot.table.number(top, "self_share") ?? 0) > 0) {
+    const waits = waitOf(hot.table, top);
+    out.push({ text: `${waits ? `Waits (${waits}) took most` : `${nameOf(hot.table, top)} took most itself`}: ${share(hot.table.number(top, "self_share"))}, ${amount(hot.table.number(top, "self"), hot.table.unit)}.`, link: opened(state, hot.table, top), to: waits ? "the waits" : "the function" });
+  }
   const unnamed = (without.table?.rows ?? []).filter((r) => r.role === "entry" || (r.left ?? 0) > 0).reduce((n, r) => n + (without.table!.number(r, "self_share") ?? 0), 0);
   if (unnamed > NAMELESS)
     out.push({ text: `${share(unnamed)} is in functions without a name: install their debug symbols, then run tallytree symbolize.`, link: format(withView(state, "flat", { block: nameless })), to: "which" });

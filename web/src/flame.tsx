@@ -333,6 +333,14 @@ export function Flame({ frames: all, up, label, context = "", busy, by = "module
       return frame ? { ...before, frame } : null;
     });
   }, [frames]);
+  // The one that is opened is chosen, as soon as it is there.
+  const lastOpened = useRef("");
+  useLayoutEffect(() => {
+    if (context === lastOpened.current) return;
+    const whole = context ? frames.find((f) => isOfContext(f, context)) : null;
+    if (whole) choose(whole);
+    if (whole || !context) lastOpened.current = context;
+  }, [context, frames]);
   useLayoutEffect(() => {
     const whole = context && frames.find((f) => isOfContext(f, context));
     const above = whole ? Math.max(0, whole.depth - ABOVE) * ROW : 0;

@@ -50,6 +50,8 @@ export function group(number: string): string {
   return part === undefined ? spaced : spaced + "." + part;
 }
 
+export const many = (n: number, what: string, plural = what + "s") => `${group(String(n))} ${n === 1 ? what : plural}`;
+
 export function amount(n: number | null, unit: string): string {
   if (n === null) return "";
   const steps = scalesOf(unit) ?? plain;

@@ -34,12 +34,14 @@ function Title() {
   return <h1 title={text}>{text || "Tallytree"}</h1>;
 }
 
-// The program that was started, and how many others it started; of several runs the first.
+// The program that was started, and how many others it started; of several runs the first. All
+// of them are in the order in which they began.
 export function programsOf(table: Table | null) {
   const of = (name: string) => table?.facts.filter((f) => f.name === name).map((f) => f.text) ?? [];
-  const programs = of("program");
+  const began = (program: string) => Number(table?.facts.find((f) => f.name === `began.${program}`)?.number ?? Number.MAX_VALUE);
+  const programs = of("program").sort((a, b) => began(a) - began(b));
   const started = [...new Set(of("command").map((c) => c.split(" ")[0]?.split("/").pop() ?? ""))];
-  return { name: (started.length === 1 && started[0]) || programs[0] || "", others: Math.max(0, programs.length - 1) };
+  return { name: (started.length === 1 && started[0]) || programs[0] || "", others: Math.max(0, programs.length - 1), programs };
 }
 
 function Groups({ page, compares }: { page: Page; compares: boolean }) {

@@ -2,7 +2,7 @@
 // graph.tsx - the call graph, drawn: blocks as boxes, calls as arrows as wide as their cost.
 import type dagre from "@dagrejs/dagre";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { amount, share } from "./format";
+import { amount, many, share } from "./format";
 import type { Row, Table } from "./model";
 import { addressOf, blockOf, fitLabel, labelOf, type Block } from "./names";
 import { Answer, Choice } from "./parts";
@@ -345,7 +345,7 @@ function Picture({ table, layouter }: { table: Table; layouter: typeof dagre }) 
         })}
       </svg>
       <div class="tools">
-        <figcaption title={drawing.left.join("\n")}>{`${drawing.boxes.length} functions, ${drawing.arrows.length} calls${drawing.left.length ? `; left out: ${drawing.left.length} that all is in` : ""}. Each box has its self of its total share; an arrow is as wide as what its calls cost.`}</figcaption>
+        <figcaption title={drawing.left.join("\n")}>{`${many(drawing.boxes.length, "function")}, ${many(drawing.arrows.length, "call")}${drawing.left.length ? `; left out: ${many(drawing.left.length, "function")} that all is in` : ""}. Each box has its self of its total share; an arrow is as wide as what its calls cost.`}</figcaption>
         <button aria-label="larger" onClick={() => zoom(1.3)}>+</button>
         <button aria-label="smaller" onClick={() => zoom(1 / 1.3)}>−</button>
         <button onClick={() => (clearTimeout(kept.current), shell.go(withWords(shell.state, { at: WHOLE })))}>whole</button>
