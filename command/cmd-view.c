@@ -14,6 +14,7 @@
 #include "command.h"
 #include "complain.h"
 #include "file-list.h"
+#include "index.h"
 #include "input.h"
 #include "live-snapshot.h"
 #include "page.h"
@@ -51,6 +52,9 @@ struct viewing {
     struct tt_names_wanted names; /* where the files that ran are looked for */
     struct tt_read_listing *listing;
     uint64_t chains; /* changes with the profiles of chains */
+    uint64_t
+        places; /* changes when other files take the places of those that were read */
+    int live;   /* is the profile still recorded? */
     int open;
 };
 
@@ -109,6 +113,30 @@ static uint64_t state_of_chains(const struct viewing *v)
         if (tt_is_folder(v->file[i]))
             state += tt_chain_state(v->file[i]);
     return state;
+}
+
+/* 0: not all of them are files. */
+static uint64_t state_of_places(const struct viewing *v)
+{
+    uint64_t state = 1;
+
+    for (int i = 0; i < v->files; i++) {
+        struct stat s;
+        if (stat(v->file[i], &s) != 0 || !S_ISREG(s.st_mode))
+            return 0;
+        state = tt_mix(tt_mix(state, (uint64_t)s.st_ino), (uint64_t)s.st_size);
+        state = tt_mix(tt_mix(state, (uint64_t)s.st_mtim.tv_sec),
+                       (uint64_t)s.st_mtim.tv_nsec);
+    }
+    return state ? state : 1;
+}
+
+static int is_replaced(void *arg)
+{
+    const struct viewing *v = arg;
+    const uint64_t places = state_of_places(v);
+
+    return places && places != v->places;
 }
 
 /* A profile is finished, but not a chain that is recorded.  Recordings are live while one of them is being written, or
@@ -170,18 +198,20 @@ static int is_of_same_run(const struct viewing *v, const struct tt_profile *p,
 /* The old one is closed only after its successor is open. */
 static int read_again(struct viewing *v)
 {
+    const uint64_t places = state_of_places(v);
     struct tt_input next;
     int error = tt_input_open(&next, v->file, v->files, TT_INPUT_QUIET);
 
     if (error)
         return error;
-    if (!is_of_same_run(v, &next.profile, &v->input.profile)) {
+    if (v->live && !is_of_same_run(v, &next.profile, &v->input.profile)) {
         tt_input_close(&next);
         return -TT_ERR_FILE;
     }
     tt_input_close(&v->input);
     tt_read_listing_refresh(v->listing);
     v->input = next;
+    v->places = places;
     return 0;
 }
 
@@ -203,7 +233,10 @@ static int reload(void *arg, struct tt_profile **profile, int *live,
     *profile = &v->input.profile;
     *live = is_recorded || is_live(v);
     if (!*live)
-        *end = tt_fact_number(*profile, "open") ? TT_PAGE_LOST : TT_PAGE_ENDED;
+        *end = !v->live                           ? TT_PAGE_WHOLE
+               : tt_fact_number(*profile, "open") ? TT_PAGE_LOST
+                                                  : TT_PAGE_ENDED;
+    v->live = *live;
     return 0;
 }
 
@@ -294,8 +327,9 @@ static int serve(struct viewing *v, const sigset_t *ends)
     struct tt_page page = {.profile = &v->input.profile,
                            .before = v->before_file ? &v->before.profile : NULL,
                            .memory = &tt_scratch,
-                           .live = is_live(v),
+                           .live = v->live,
                            .reload = reload,
+                           .is_replaced = is_replaced,
                            .source = read_source,
                            .arg = v,
                            .listing = tt_read_listing_of(v->listing)};
@@ -410,6 +444,7 @@ static int serve_until(struct viewing *v)
 {
     sigset_t ends;
 
+    v->live = is_live(v);
     tt_names_ask(&v->names.options, &v->input.profile);
     v->listing = tt_read_listing_new(&v->names.options, &v->folders);
     if (!v->listing) {
@@ -434,6 +469,7 @@ static int run(int argc, char **argv)
         goto done;
     status = TT_EXIT_FAILED;
     v.chains = state_of_chains(&v);
+    v.places = state_of_places(&v);
     if (tt_input_open(&v.input, v.file, v.files, 0) != 0)
         goto done;
     if (!v.before_file || tt_input_open(&v.before, &v.before_file, 1, 0) == 0) {

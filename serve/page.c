@@ -181,6 +181,21 @@ static void refresh(struct tt_page *s)
         read_again(s, t);
 }
 
+static int is_replaced(const struct tt_page *s)
+{
+    return !s->live && s->is_replaced && s->is_replaced(s->arg);
+}
+
+/* A page that is loaded again shows what is there now.  Pages that are open learn of it by the
+ * version. */
+static void renew(struct tt_page *s)
+{
+    pthread_mutex_lock(&s->lock);
+    if (!s->users && is_replaced(s))
+        read_again(s, now());
+    pthread_mutex_unlock(&s->lock);
+}
+
 /* Before a query uses the profile. */
 static void wait_for_newer(struct tt_page *s, const struct tt_reply *r)
 {
@@ -235,9 +250,9 @@ static void reply_state(struct tt_page *s, struct tt_reply *r)
     tt_text_init(&t, NULL);
     tt_text_printf(&t,
                    "{\"tallytree\":1,\"live\":%s,\"end\":\"%s\",\"before\":%s,"
-                   "\"version\":%llu}\n",
+                   "\"replaced\":%s,\"version\":%llu}\n",
                    s->live ? "true" : "false", ends[s->end], s->before ? "true" : "false",
-                   (unsigned long long)s->version);
+                   is_replaced(s) ? "true" : "false", (unsigned long long)s->version);
     reply_json(r, 200, &t);
 }
 
@@ -366,6 +381,8 @@ void tt_page_answer(void *page, const char *path, const char *query, struct tt_r
 {
     struct tt_page *s = page;
 
+    if (!*path)
+        renew(s);
     if (reply_asset(r, path))
         return;
     if (strcmp(path, "query") == 0) {

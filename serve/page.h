@@ -30,6 +30,9 @@ struct tt_page {
      * others meanwhile. */
     int (*reload)(void *arg, struct tt_profile **profile, int *live,
                   enum tt_page_end *end);
+    /* Of one that does not grow: is there another one in its place, for `reload`?  NULL: there
+     * is none. */
+    int (*is_replaced)(void *arg);
     /* Returns the text of a file that the profile names, to be freed, with a NUL after
      * its `size` bytes, and none in them; NULL: *reason says why. */
     char *(*source)(void *arg, const char *file, size_t *size, const char **reason);

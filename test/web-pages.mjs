@@ -3,7 +3,7 @@
 // Tcl script's source, what has changed, waits between ranks; the slider that prunes, and the
 // wheel.  A page shows what the command prints.
 import { execFileSync } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { build, cells, digits, folder, is, ok, replayed, report, run, settled, shoot, tallytree, to, view } from "./browser.mjs";
 
@@ -150,6 +150,23 @@ await run(async () => {
     await to(page, "#view=flat&select=nothing");
     ok((await page.textContent("main .notes")).includes("No function matches the filter nothing."), "a filter that nothing matches is named");
     is(page.complaints.filter((c) => !/400/.test(c)), [], "no complaint from the browser");
+  }
+
+  /* Another file in the place of the one that is shown. */
+  {
+    const once = (name) => replayed(`${name}.tt`, `push ${name}\ntick 5\npop\n`);
+    const file = once("before");
+    const page = await view(file, "#view=flat");
+    const names = async () => (await cells(page, flat)).map((r) => r.name);
+    const focus = () => page.evaluate(() => window.dispatchEvent(new Event("focus")));
+    await focus();
+    is([await names(), await page.$$eval("header .replaced", (e) => e.length)], [["before", "total"], 0], "a file that stays is shown without a word");
+    renameSync(once("after"), file);
+    await focus();
+    await page.click("header .replaced");
+    await page.waitForSelector('[data-block="after"]');
+    is([await names(), await page.$$eval("header .replaced", (e) => e.length)], [["after", "total"], 0], "one that was replaced is shown by a button, or when the page is loaded again");
+    is(page.complaints, [], "no complaint from the browser");
   }
 
   /* More threads than figures are kept of. */

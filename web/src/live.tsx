@@ -8,6 +8,7 @@ export interface Following {
   live: boolean;
   end: LiveState["end"] | "unknown"; // unknown: the server does not answer any more
   before: boolean;
+  replaced: boolean;
   paused: boolean;
   pause(paused: boolean): void;
 }
@@ -16,7 +17,7 @@ const TRIES = 3; // one answer may be lost
 const FIRST = 1; // the version that the page may have asked before its first question for the state
 
 export function useLive(): Following {
-  const [now, set] = useState<Omit<Following, "paused" | "pause">>({ version: 0, live: false, end: "", before: false });
+  const [now, set] = useState<Omit<Following, "paused" | "pause">>({ version: 0, live: false, end: "", before: false, replaced: false });
   const [paused, pause] = useState(false);
   const known = useRef<number>(); // the server's number of the version
   useEffect(() => {
@@ -35,8 +36,9 @@ export function useLive(): Following {
           set((last) => {
             const version = last.version + Number(changed);
             // Nothing is drawn again for what is as before.
-            return version === last.version && s.live === last.live && s.end === last.end && s.before === last.before ? last : { ...s, version };
+            return version === last.version && s.live === last.live && s.end === last.end && s.before === last.before && s.replaced === last.replaced ? last : { ...s, version };
           });
+          clearTimeout(timer); // another look may have been faster
           if (s.live) timer = window.setTimeout(look, 1000);
         },
         () => {
@@ -46,7 +48,14 @@ export function useLive(): Following {
         },
       );
     void look();
+    // One comes back from the terminal in which the program has run again.
+    const again = () => {
+      clearTimeout(timer);
+      void look();
+    };
+    window.addEventListener("focus", again);
     return () => {
+      window.removeEventListener("focus", again);
       ended = true;
       clearTimeout(timer);
     };
@@ -60,12 +69,17 @@ const ends = {
   unknown: { text: "no answer", about: "tallytree view does not answer any more: this is what it showed last." },
 };
 
-export function Live({ live: { live, end, paused, pause } }: { live: Following }) {
+export function Live({ live: { live, end, replaced, paused, pause } }: { live: Following }) {
   return (
     <>
       {live || paused ? (
         <button class={"live" + (paused ? " paused" : "")} aria-pressed={paused} onClick={() => pause(!paused)}>
           {paused ? "paused" : "live"}
+        </button>
+      ) : null}
+      {replaced ? (
+        <button class="replaced" title="Since it was read, another file has taken its place." onClick={() => location.reload()}>
+          the file was replaced: show the new one
         </button>
       ) : null}
       {end && !live ? (

@@ -110,6 +110,7 @@ export interface LiveState {
   live: boolean;
   end: "" | "ended" | "lost"; // of what was live
   before: boolean; // is there something to compare with?
+  replaced: boolean; // is there another file now, in place of the one that is shown?
   version: number;
 }
 
@@ -194,7 +195,7 @@ class Module implements Engine {
     return { file, first, lines: lines.slice(first - 1), more: false };
   }
   state(): Promise<unknown> {
-    return Promise.resolve({ live: false, end: "", before: false, version: 1 });
+    return Promise.resolve({ live: false, end: "", before: false, replaced: false, version: 1 });
   }
 }
 
