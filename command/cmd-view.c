@@ -52,9 +52,8 @@ struct viewing {
     struct tt_names_wanted names; /* where the files that ran are looked for */
     struct tt_read_listing *listing;
     uint64_t chains; /* changes with the profiles of chains */
-    uint64_t
-        places; /* changes when other files take the places of those that were read */
-    int live;   /* is the profile still recorded? */
+    uint64_t places; /* changes when a file is replaced */
+    int live;        /* is the profile still recorded? */
     int open;
 };
 

@@ -82,7 +82,7 @@ function Metrics() {
   const chosen = state.words.metric || names[0]!;
   return (
     <select aria-label="metric" value={chosen} onChange={(e) => shell.go(withWords(state, { metric: e.currentTarget.value === names[0] ? "" : e.currentTarget.value, sort: "" }))}>
-      {names.map((n) => (
+      {[...names, ...(names.includes(chosen) ? [] : [chosen])].map((n) => (
         <option value={n}>{n}</option>
       ))}
     </select>

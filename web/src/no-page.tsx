@@ -24,7 +24,7 @@ export function NoPage() {
         {`The viewer has no page "${view}". `}
         {known ? `"tallytree report ${view} FILE" shows this view${like ? "; " : ". "}` : "The address may be misspelt. "}
         {like ? <><a href={format(withView(state, like[0]))}>{like[1]}</a>. </> : null}
-        <a href={format(withView(state, "overview"))}>the Overview</a>
+        <a href={format(withView(state, "overview"))}>Overview</a>
       </p>
     </section>
   );

@@ -37,11 +37,16 @@ const headings: Record<string, string> = {
   freed_overhead: "freed overhead",
 };
 
+const ofView: Record<string, Record<string, string>> = {
+  groups: { members: "functions" },
+  waits: { self: "waited", self_share: "waited %" },
+};
+
 // Of a comparison the columns of both sides; of others, as the engine or we call them.
 function headingOf(table: Table, column: Column): string {
   const [what, side] = column.key.split(".");
   if (side === "a" || side === "b") return `${what} ${table.sides[side === "a" ? 0 : 1]}`;
-  return (table.view === "groups" && column.key === "members" ? "functions" : headings[column.key]) ?? column.title;
+  return ofView[table.view]?.[column.key] ?? headings[column.key] ?? column.title;
 }
 
 // A cell on the page: one or two columns of the answer.

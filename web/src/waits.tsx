@@ -51,7 +51,7 @@ export function WaitsPage() {
       <Answer asked={asked}>
         {(table) => (
           <>
-            <Figures table={table} caption={by ? "Which function waited for which, by what" : "What was waited for"} order={sort || "self"} blocks={false} nameTitle="waited for" />
+            <Figures table={table} caption={by ? "Which function waited for which, by what" : "What was waited for"} order={sort || "self"} blocks={false} nameTitle={by ? "waiter, and for what" : "waited for"} />
             <More table={table} limit={limit} all={false} />
           </>
         )}
