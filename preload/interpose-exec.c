@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "next-function.h"
+#include "peek.h"
 #include "preload.h"
 #include "system-call.h"
 
@@ -66,6 +67,56 @@ void tt_preload_note_programs(const char *in)
     (void)next_posix_spawn(), (void)next_posix_spawnp();
     (void)next_fexecve(), (void)next_execveat();
     memcpy(folder, in, strlen(in) + 1);
+}
+
+/* ── What the program passes ──────────────────────────────────────────────────────── */
+
+enum { UNIT = 4096 }; /* divides a page */
+
+/* Where a pointer leads nowhere, the system call fails with EFAULT, and we must not crash.
+ * `unit` is where the last byte was. */
+static int reaches(uintptr_t *unit, const void *at)
+{
+    const uintptr_t wanted = (uintptr_t)at & ~(uintptr_t)(UNIT - 1);
+
+    if (*unit != wanted && !tt_peek_can((uintptr_t)at))
+        return 0;
+    *unit = wanted;
+    return 1;
+}
+
+/* Is it a text that is shorter than a path may be? */
+static int is_text(uintptr_t *unit, const char *text)
+{
+    for (size_t i = 0; i < PATH_MAX && reaches(unit, text + i); i++)
+        if (!text[i])
+            return 1;
+    return 0;
+}
+
+static const char preload[] = "LD_PRELOAD=", ours[] = "/libtallytree-";
+
+/* As far as we read it: the names, and the value of LD_PRELOAD. */
+static int is_variable(uintptr_t *unit, const char *text)
+{
+    for (size_t i = 0; reaches(unit, text + i); i++)
+        if (!preload[i])
+            return is_text(unit, text);
+        else if (text[i] != preload[i])
+            return 1;
+    return 0;
+}
+
+static int is_environment(char *const environment[])
+{
+    uintptr_t list = 1, text = 1; /* no unit begins there */
+
+    for (; environment && reaches(&list, environment); environment++)
+        if (!*environment)
+            return 1;
+        else if (!is_variable(&text, *environment))
+            return 0;
+    return !environment;
 }
 
 /* ── Notes ────────────────────────────────────────────────────────────────────────── */
@@ -120,8 +171,6 @@ static int make_absolute(char *path)
     path[length - 1] = '/';
     return 1;
 }
-
-static const char preload[] = "LD_PRELOAD=", ours[] = "/libtallytree-";
 
 /* The LD_PRELOAD variable if it contains our libraries; else NULL. */
 static const char *find_us(char *const environment[])
@@ -230,13 +279,20 @@ void tt_preload_note_failure(const char *in, int error, int reason)
 /* Notes a program.  Returns whether LD_PRELOAD must not contain our libraries. */
 static int note(const char *file, int in_path, char *const environment[])
 {
-    const char *list = find_us(environment);
-    enum note kind = list ? STARTED : BARE;
     int saved = errno, is_apart;
+    uintptr_t unit = 1;
+    const char *list;
+    enum note kind;
     char path[ROOM];
 
     if (!folder[0] || !file)
         return 0;
+    if (!is_text(&unit, file) || !is_environment(environment)) {
+        errno = saved;
+        return 0;
+    }
+    list = find_us(environment);
+    kind = list ? STARTED : BARE;
     is_apart = list && !has_us_there(list);
     if (is_apart || (list && beyond.fd && !is_executable(folder)))
         kind = APART;

@@ -23,6 +23,7 @@
 
 #include "interpose-fault.h"
 #include "next-function.h"
+#include "peek.h"
 #include "preload.h"
 #include "sampler.h"
 #include "system-call.h"
@@ -259,6 +260,11 @@ static long set_our_action(const long a[6])
 
     if (error)
         return error;
+    if (wanted &&
+        (!tt_peek_can((uintptr_t)wanted) || !tt_peek_can((uintptr_t)(wanted + 1) - 1))) {
+        errno = EFAULT;
+        return -1;
+    }
     if (wanted)
         from_system(&new, wanted);
     tt_sampler_pass(wanted ? &new : NULL, &old);

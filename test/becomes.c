@@ -4,14 +4,18 @@
  *      becomes exec N      N times, by each function of exec in turn; prints the results
  *      becomes reset N     N times, in a child that has set all signals to their defaults
  *      becomes stacks N    N children on separate stacks, by system calls
+ *      becomes faults 1    passes pointers that lead nowhere; prints the results
  *      becomes children N  N children without handlers of fork; prints their statuses */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -208,6 +212,53 @@ static void make_on_stacks(int count)
 static void make_on_stacks(int count) { printf("%d\n", count); }
 #endif
 
+/* ── Pointers that lead nowhere ───────────────────────────────────────────────────── */
+
+static void say(const char *what, int result)
+{
+    printf("%s: %d, %d\n", what, result, errno);
+}
+
+/* A text of which the last byte is the last one of a page that no other follows. */
+static char *at_the_end(const char *text, size_t size)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                     -1, 0);
+
+    (void)mprotect(two + page, page, PROT_NONE);
+    return memcpy(two + page - size, text, size);
+}
+
+static void pass_nowhere(char **argv)
+{
+    char *const nowhere = argv[0] - (uintptr_t)argv[0] + 8,
+                *one[] = {(char *)(uintptr_t) "A=1", nowhere, NULL};
+    char *const cut = at_the_end("/nowhere", 8), *const whole = at_the_end("/nowhere", 9);
+    char *last[] = {at_the_end("L=1", 4), at_the_end("", 1), NULL};
+    char *preloads[] = {at_the_end("LD_PRELOAD=/lib", 15), NULL};
+    char *const *many = (char *const *)(void *)at_the_end((const char *)one,
+                                                          sizeof one[0]);
+    char *const *bad = (char *const *)(void *)nowhere;
+    pid_t pid;
+
+    say("execve, path", execve(nowhere, argv, environ));
+    say("execve, path without an end", execve(cut, argv, environ));
+    say("execve, path with an end", execve(whole, argv, environ));
+    say("execve, words", execve(argv[0], bad, environ));
+    say("execve, environment", execve(argv[0], argv, bad));
+    say("execve, environment without an end", execve(argv[0], argv, many));
+    say("execve, variable", execve(argv[0], argv, one));
+    say("execve, variable without an end", execve(argv[0], argv, preloads));
+    say("execve, variables at an end", execve(whole, argv, last));
+    say("execv", execv(nowhere, argv));
+    say("execvpe", execvpe("true", argv, bad));
+    say("posix_spawn, path", posix_spawn(&pid, nowhere, NULL, NULL, argv, environ));
+    say("posix_spawn, environment", posix_spawn(&pid, argv[0], NULL, NULL, argv, bad));
+    say("rt_sigaction",
+        (int)syscall(SYS_rt_sigaction, FIRST_OF_LIBRARY, nowhere, NULL, 8));
+}
+
 int main(int argc, char **argv)
 {
     int n = argc > 2 ? atoi(argv[2]) : 0;
@@ -215,6 +266,8 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 2 && strcmp(argv[1], "stacks") == 0) {
         make_on_stacks(n);
+    } else if (argc > 2 && strcmp(argv[1], "faults") == 0) {
+        pass_nowhere(argv);
     } else if (argc > 2 && strcmp(argv[1], "children") == 0) {
         make_children(n);
     } else if (argc > 2 && strcmp(argv[1], "reset") == 0) {

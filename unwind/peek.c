@@ -13,10 +13,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Can eight aligned bytes be read?  The kernel reads the set before it rejects `how`. */
-static int readable(uint64_t address)
+/* The kernel reads the set, of eight bytes, before it rejects `how`. */
+int tt_peek_can(uint64_t address)
 {
-    return syscall(SYS_rt_sigprocmask, -1, address, NULL, 8) != 0 && errno == EINVAL;
+    return syscall(SYS_rt_sigprocmask, -1, address & ~(uint64_t)7, NULL, 8) != 0 &&
+           errno == EINVAL;
 }
 
 static const char *pointer(uint64_t address) { return (const char *)(uintptr_t)address; }
@@ -36,7 +37,7 @@ static int fetch_own(void *arg, uint64_t address, void *block)
     (void)arg;
     if (n == TT_PEEK_BLOCK)
         return 0;
-    if (n >= 0 || errno == EFAULT || !readable(address))
+    if (n >= 0 || errno == EFAULT || !tt_peek_can(address))
         return -1;
     memcpy(block, pointer(address), TT_PEEK_BLOCK);
     return 0;

@@ -45,6 +45,10 @@ void tt_peek_own_copy(struct tt_peek *, uint64_t low, const void *copy, size_t s
  * or less than 0 if the system has no such call.  Async-signal-safe. */
 long tt_peek_take(uint64_t address, void *to, size_t size);
 
+/* Can this process read the byte there?  For what a pointer of the program leads to, before
+ * the kernel says EFAULT.  Async-signal-safe; errno may change. */
+int tt_peek_can(uint64_t address);
+
 /* For a copy of a stack that was at `low`.  Async-signal-safe. */
 void tt_peek_copy(struct tt_peek *, uint64_t low, const void *copy, size_t size);
 
