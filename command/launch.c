@@ -3,48 +3,75 @@
 #include "launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "command.h"
 #include "complain.h"
 
-/* The terminal sends these to all processes in the foreground; others are sent to single
- * processes. */
-static const int from_terminal[] = {SIGINT, SIGQUIT};
-static const int sent_on[] = {SIGHUP, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
-enum { TERMINAL = 2, SENT = 5 };
+/* ── Signals ──────────────────────────────────────────────────────────────────────── */
+
+enum { SIGNALS = 65 };
 
 static volatile pid_t running; /* 0: not yet, or no more */
-static struct sigaction before[TERMINAL + SENT];
+static volatile pid_t waker;   /* 0: none */
+static struct sigaction before[SIGNALS];
 
-static void send_on(int number)
+static int is_fault(int number)
 {
-    int saved = errno;
+    return number == SIGILL || number == SIGTRAP || number == SIGBUS ||
+           number == SIGFPE || number == SIGSEGV || number == SIGSYS;
+}
 
-    if (running)
+/* Has another process sent it?  What the terminal sends reaches the program anyway, as it goes
+ * to all processes in the foreground. */
+static int is_sent(const siginfo_t *info)
+{
+    return (info->si_code == SI_USER || info->si_code == SI_TKILL ||
+            info->si_code == SI_QUEUE) &&
+           info->si_pid != getpid() && info->si_pid != waker;
+}
+
+static void send_on(int number, siginfo_t *info, void *context)
+{
+    const int saved = errno;
+
+    (void)context;
+    if (is_fault(number) && info->si_code > 0)
+        (void)signal(number, SIG_DFL); /* our fault, which repeats */
+    else if (!running || (!is_sent(info) && number != SIGHUP))
+        ;
+    else if (info->si_code == SI_QUEUE)
+        (void)sigqueue(running, number, info->si_value);
+    else
         (void)kill(running, number);
     errno = saved;
 }
 
+/* The program may catch what is ignored now.  If SIGCHLD is ignored, no status is kept. */
 static void take_signals(void)
 {
-    struct sigaction action = {.sa_handler = SIG_IGN};
+    struct sigaction action = {.sa_sigaction = send_on,
+                               .sa_flags = SA_RESTART | SA_SIGINFO},
+                     usual = {.sa_handler = SIG_DFL};
 
-    for (int i = 0; i < TERMINAL; i++)
-        (void)sigaction(from_terminal[i], &action, &before[i]);
-    action.sa_handler = send_on;
-    action.sa_flags = SA_RESTART;
-    for (int i = 0; i < SENT; i++) {
-        (void)sigaction(sent_on[i], &action, &before[TERMINAL + i]);
-        if (before[TERMINAL + i].sa_handler == SIG_IGN)
-            (void)sigaction(sent_on[i], &before[TERMINAL + i], NULL);
-    }
+    for (int i = 1; i < SIGNALS; i++)
+        (void)sigaction(i, i == SIGCHLD ? &usual : &action, &before[i]);
+}
+
+static void give_signals_back(void)
+{
+    for (int i = 1; i < SIGNALS; i++)
+        (void)sigaction(i, &before[i], NULL);
 }
 
 /* Signals that arrive before the child's id is known wait. */
@@ -52,19 +79,11 @@ static void hold_signals(sigset_t *mask)
 {
     sigset_t set;
 
-    sigemptyset(&set);
-    for (int i = 0; i < SENT; i++)
-        sigaddset(&set, sent_on[i]);
+    sigfillset(&set);
     (void)sigprocmask(SIG_BLOCK, &set, mask);
 }
 
-static void give_signals_back(void)
-{
-    for (int i = 0; i < TERMINAL; i++)
-        (void)sigaction(from_terminal[i], &before[i], NULL);
-    for (int i = 0; i < SENT; i++)
-        (void)sigaction(sent_on[i], &before[TERMINAL + i], NULL);
-}
+/* ── The start ────────────────────────────────────────────────────────────────────── */
 
 /* Connects parent and child until the program begins, by two descriptors, as there may be
  * no room for more.  The child's end closes when the program begins; an error is written
@@ -167,12 +186,80 @@ pid_t tt_launch(const char *path, char **argv, const struct tt_launching *l)
     return -status;
 }
 
+/* ── Stops ────────────────────────────────────────────────────────────────────────── */
+
+static int is_stopped(pid_t pid)
+{
+    char path[32], text[256];
+    const char *state;
+    ssize_t n;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    state = strrchr(text, ')');
+    return state && strncmp(state, ") T", 3) == 0;
+}
+
+/* Something may continue the program alone, and does not know of us. */
+static pid_t start_waker(pid_t child)
+{
+    const struct timespec pause = {0, 50000000};
+    const pid_t us = getpid(), pid = fork();
+    sigset_t all;
+
+    if (pid != 0)
+        return pid;
+    sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, NULL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (getppid() == us) {
+        if (is_stopped(us) && !is_stopped(child))
+            (void)kill(us, SIGCONT);
+        (void)nanosleep(&pause, NULL);
+    }
+    _exit(0);
+}
+
+/* Our parent shall see what it would see of the program. */
+static void stop_as(pid_t child, int number)
+{
+    struct sigaction usual = {.sa_handler = SIG_DFL}, ours;
+    const int is_caught = sigaction(number, &usual, &ours) == 0;
+
+    waker = start_waker(child);
+    (void)raise(number);
+    if (is_caught)
+        (void)sigaction(number, &ours, NULL);
+    if (waker > 0) {
+        (void)kill(waker, SIGKILL);
+        while (waitpid(waker, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    waker = 0;
+}
+
+void tt_launch_follow(pid_t child)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    if (waitid(P_PID, (id_t)child, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid)
+        stop_as(child, info.si_status);
+}
+
 int tt_launch_wait(pid_t child)
 {
-    int status;
+    int status = 0;
+    pid_t seen;
 
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) {
+    while ((seen = waitpid(child, &status, WUNTRACED)) < 0 || WIFSTOPPED(status))
+        if (seen > 0) {
+            stop_as(child, WSTOPSIG(status));
+        } else if (errno != EINTR) {
             status = TT_LAUNCH_FAILED << 8;
             break;
         }

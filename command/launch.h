@@ -20,8 +20,12 @@ struct tt_launching {
 pid_t tt_launch(const char *path, char **argv, const struct tt_launching *);
 
 /* Waits for its end.  Passes on signals that are sent to us meanwhile; those of the
- * terminal reach the child anyway.  Returns the status of waitpid. */
+ * terminal reach the child anyway.  Stops when the child stops, and goes on when it does.
+ * Returns the status of waitpid. */
 int tt_launch_wait(pid_t);
+
+/* If the child has stopped, stops as well, until it goes on: before the wait. */
+void tt_launch_follow(pid_t);
 
 /* Ends this process like that one: with its status, or by its signal. */
 void tt_launch_end(int wait_status) __attribute__((noreturn));

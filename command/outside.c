@@ -305,6 +305,8 @@ static int rest(struct outside *o, unsigned ms)
 {
     struct pollfd p = {.fd = o->fd, .events = POLLIN};
 
+    if (o->at_exec)
+        tt_launch_follow(o->child);
     if (poll(&p, 1, (int)ms) != 1 && !(o->fd < 0 && o->pids && has_ended(o)))
         return 1;
     unwatch(o);

@@ -154,6 +154,95 @@ terminate()
 }
 try "a signal that is sent to us reaches the program" terminate
 
+ignored()
+{
+    bash -c "trap '' CHLD; exec \"\$@\"" bash "${record[@]}" awk '/SigIgn/ { print $2 } END { exit 3 }' /proc/self/status >"$work/out"
+    [ $? = 3 ] && [ $((0x$(cat "$work/out") >> 16 & 1)) = 1 ]
+}
+try "an exit status is passed on where SIGCHLD is ignored, and the program finds it so" ignored
+
+# Each signal that has a handler is sent to us alone, after the program has said that it had the one before.
+cat >"$work/all_signals.py" <<'END'
+import os, signal, subprocess, sys
+NUMBERS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD})
+if len(sys.argv) == 1:
+    signal.pthread_sigmask(signal.SIG_BLOCK, NUMBERS)
+    print(0, flush=True)
+    while True:
+        info = signal.sigwaitinfo(NUMBERS)
+        print(info.si_signo, flush=True)
+        if info.si_signo == NUMBERS[-1]:
+            sys.exit(9)
+process = subprocess.Popen(sys.argv[1:] + [sys.executable, __file__], stdout=subprocess.PIPE, restore_signals=False)
+for number in [0] + NUMBERS:
+    if number:
+        os.kill(process.pid, number)
+    line = process.stdout.readline()
+    if line != b"%d\n" % number:
+        sys.exit("%d: %r" % (number, line))
+sys.exit(process.wait() != 9)
+END
+all_signals() { python3 "$work/all_signals.py" "${record[@]}" 2>&1; }
+try "any signal that another process sends us reaches the program" all_signals
+
+# ── Stops ────────────────────────────────────────────────────────────────────────────
+cat >"$work/stops.py" <<'END'
+import os, signal, sys
+child = os.fork()
+if child == 0:
+    os.execv(sys.argv[2], sys.argv[2:])
+_, status = os.waitpid(child, os.WUNTRACED)
+print("stopped by", os.WSTOPSIG(status) if os.WIFSTOPPED(status) else "nothing", flush=True)
+if sys.argv[1] == "wake":
+    os.kill(child, signal.SIGCONT)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+END
+stops() # MODE SIGNAL RECORD... -- SCRIPT
+{
+    local mode=$1 number=$2
+    shift 2
+    status 6 timeout -k 5 500 setsid python3 "$work/stops.py" "$mode" "$@" >"$work/out" && grep "^stopped by $number$" "$work/out"
+}
+try "our parent sees that a program stops, and continues it" stops wake 19 "${record[@]}" sh -c 'kill -STOP $$; exit 6'
+try "what continues the program alone need not know of us" stops none 19 "${record[@]}" \
+    sh -c '(until grep -q "^State:.T" /proc/$$/status; do sleep 0.02; done; kill -CONT $$) & kill -STOP $$; exit 6'
+if "$tallytree" record -o "$work/any.tt" --counter page-faults true 2>/dev/null; then
+    try "also where it is recorded from outside" stops wake 19 "$tallytree" record -o "$work/any.tt" --counter page-faults -- sh -c 'kill -STOP $$; exit 6'
+else
+    skip "also where it is recorded from outside" "not permitted"
+fi
+cat >"$work/shell.py" <<'END'
+import os, pty, sys
+command = " ".join("'%s'" % word for word in sys.argv[1:])
+child, terminal = pty.fork()
+if child == 0:
+    os.environ["PS1"] = "$ "
+    os.execlp("bash", "bash", "--norc", "--noprofile", "-i")
+seen = b""
+def expect(text):
+    global seen
+    while text not in seen:
+        seen += os.read(terminal, 4096)
+    seen = seen[seen.index(text) + len(text):]
+def say(text):
+    os.write(terminal, text)
+expect(b"$ ")
+say(command.encode() + b"\n")
+expect(b"begun 7")
+say(b"\x1a")
+expect(b"Stopped")
+say(b"echo =$((6 * 7))=\n")
+expect(b"=42=")
+say(b"fg\n")
+expect(b"going on 8")
+say(b"\x03")
+say(b"echo =$?=\n")
+expect(b"=130=")
+say(b"exit\n")
+END
+job() { timeout -k 5 500 python3 "$work/shell.py" "${record[@]}" bash -c 'trap "echo going on \$((4 + 4))" CONT; echo begun $((3 + 4)); while :; do sleep 0.1; done' || { echo "status $?"; return 1; }; }
+try "a shell stops it by ctrl-z, continues it, and ends it by ctrl-c" job
+
 # A child exists, but its number is not known yet: a signal comes, or it fails.
 cat >"$work/early.c" <<'END'
 #include <dlfcn.h>
