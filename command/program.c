@@ -18,7 +18,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127, SCRIPTS_MAX = 5 };
+#include "program-file.h"
+
+enum { NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
 
 static __attribute__((format(printf, 2, 3))) void say(struct tt_program *p,
                                                       const char *format, ...)
@@ -77,33 +79,6 @@ static int find_file(struct tt_program *p, const char *name)
 
 /* ── What can be loaded into it ───────────────────────────────────────────────────── */
 
-/* Reads the path of the loader that an ELF file asks for.  1; 0: none; -1: it cannot be
- * read. */
-static int read_loader(int fd, const Elf64_Ehdr *e, char *out, size_t size)
-{
-    Elf64_Phdr h;
-
-    for (unsigned i = 0; i < e->e_phnum; i++) {
-        off_t at = (off_t)(e->e_phoff + (uint64_t)i * sizeof h);
-        if (pread(fd, &h, sizeof h, at) != sizeof h)
-            return -1;
-        if (h.p_type != PT_INTERP)
-            continue;
-        if (h.p_filesz >= size ||
-            pread(fd, out, h.p_filesz, (off_t)h.p_offset) != (ssize_t)h.p_filesz)
-            return -1;
-        out[h.p_filesz] = '\0';
-        return 1;
-    }
-    return 0;
-}
-
-static int read_elf(int fd, Elf64_Ehdr *e)
-{
-    return pread(fd, e, sizeof *e, 0) == sizeof *e &&
-           memcmp(e->e_ident, ELFMAG, SELFMAG) == 0;
-}
-
 /* Returns 1 if our file can be opened. */
 static int our_loader(Elf64_Ehdr *e, char *out, size_t size)
 {
@@ -112,7 +87,7 @@ static int our_loader(Elf64_Ehdr *e, char *out, size_t size)
     out[0] = '\0';
     if (fd < 0)
         return 0;
-    if (read_elf(fd, e) && read_loader(fd, e, out, size) != 1)
+    if (tt_program_file_header(fd, e) && tt_program_file_loader(fd, e, out, size) != 1)
         out[0] = '\0';
     close(fd);
     return 1;
@@ -131,7 +106,7 @@ static void check_loader(struct tt_program *p, const char *path, int fd,
         say(p, "%s is for another processor architecture than tallytree", path);
         return;
     }
-    found = read_loader(fd, e, loader, sizeof loader);
+    found = tt_program_file_loader(fd, e, loader, sizeof loader);
     if (found == 0) {
         say(p, "%s is statically linked: nothing can be loaded into it", path);
         p->outside = "it is statically linked";
@@ -160,26 +135,6 @@ static int check_rights(struct tt_program *p, const char *path, int fd)
     return 1;
 }
 
-/* "#! /usr/bin/python3 -u": the program that runs a script. */
-static int read_interpreter(int fd, char *out, size_t size)
-{
-    char line[256];
-    ssize_t n = pread(fd, line, sizeof line - 1, 0);
-    const char *word;
-    size_t length;
-
-    if (n < 2 || line[0] != '#' || line[1] != '!')
-        return 0;
-    line[n] = '\0';
-    word = line + 2 + strspn(line + 2, " \t");
-    length = strcspn(word, " \t\n");
-    if (!length || length >= size)
-        return 0;
-    memcpy(out, word, length);
-    out[length] = '\0';
-    return 1;
-}
-
 static void check(struct tt_program *p)
 {
     char path[PATH_MAX];
@@ -187,12 +142,12 @@ static void check(struct tt_program *p)
     Elf64_Ehdr e;
 
     (void)snprintf(path, sizeof path, "%s", p->path);
-    for (int i = 0; script && i < SCRIPTS_MAX; i++) {
+    for (int i = 0; script && i < TT_SCRIPTS_MAX; i++) {
         fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0) /* a program may be executable and not readable */
             return;
-        script = read_interpreter(fd, path, sizeof path);
-        if (!script && read_elf(fd, &e)) {
+        script = tt_program_file_interpreter(fd, path, sizeof path);
+        if (!script && tt_program_file_header(fd, &e)) {
             if (!check_rights(p, path, fd))
                 check_loader(p, path, fd, &e);
         }
@@ -271,7 +226,8 @@ int tt_program_names(const struct tt_program *p, const char *end)
 
     if (fd < 0)
         return 0;
-    is = read_elf(fd, &e) && e.e_ident[EI_CLASS] == ELFCLASS64 && has_name(fd, &e, end);
+    is = tt_program_file_header(fd, &e) && e.e_ident[EI_CLASS] == ELFCLASS64 &&
+         has_name(fd, &e, end);
     close(fd);
     return is;
 }
@@ -283,7 +239,7 @@ int tt_program_is_patchable(const struct tt_program *p)
 
     if (fd < 0)
         return 0;
-    is = read_elf(fd, &e) && e.e_ident[EI_CLASS] == ELFCLASS64 &&
+    is = tt_program_file_header(fd, &e) && e.e_ident[EI_CLASS] == ELFCLASS64 &&
          (has_section(fd, &e, "__patchable_function_entries") ||
           has_section(fd, &e, "__mcount_loc"));
     close(fd);

@@ -15,6 +15,8 @@
  * reached by a descriptor, which a process has from its first chroot on. */
 #include "interpose-exec.h"
 
+#include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,6 +33,7 @@
 #include "next-function.h"
 #include "peek.h"
 #include "preload.h"
+#include "program-file.h"
 #include "system-call.h"
 
 enum { ROOM = 1000 }; /* bytes of a path; stacks may be small */
@@ -56,18 +59,6 @@ TT_NEXT_FUNCTION(int, posix_spawn, pid_t *, const char *,
 TT_NEXT_FUNCTION(int, posix_spawnp, pid_t *, const char *,
                  const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
                  char *const[], char *const[]);
-
-/* A child of fork must not call the loader. */
-void tt_preload_note_programs(const char *in)
-{
-    folder[0] = '\0';
-    if (!in || strlen(in) >= sizeof folder - 40)
-        return;
-    (void)next_execve(), (void)next_execvpe(), (void)next_chroot();
-    (void)next_posix_spawn(), (void)next_posix_spawnp();
-    (void)next_fexecve(), (void)next_execveat();
-    memcpy(folder, in, strlen(in) + 1);
-}
 
 /* ── What the program passes ──────────────────────────────────────────────────────── */
 
@@ -172,11 +163,19 @@ static int make_absolute(char *path)
     return 1;
 }
 
+/* LD_PRELOAD after chroot, without our libraries, and as it was before. */
+static struct {
+    char *before;
+    char now[ROOM];
+} shortened;
+
 /* The LD_PRELOAD variable if it contains our libraries; else NULL. */
 static const char *find_us(char *const environment[])
 {
     for (; environment && *environment; environment++)
-        if (strncmp(*environment, preload, sizeof preload - 1) == 0)
+        if (*environment == shortened.now)
+            return shortened.before;
+        else if (strncmp(*environment, preload, sizeof preload - 1) == 0)
             return strstr(*environment, ours) ? *environment : NULL;
     return NULL;
 }
@@ -200,6 +199,56 @@ static int is_readable(const char *path)
 {
     return tt_call_system(SYS_faccessat,
                           (long[6]){AT_FDCWD, (long)(uintptr_t)path, R_OK}) == 0;
+}
+
+/* The loader of this program, which loads our library; "": unknown. */
+static struct {
+    char loader[256];
+    Elf64_Half machine;
+} us;
+
+static void know_loader(void)
+{
+    const int fd = tt_program_file_open("/proc/self/exe");
+    Elf64_Ehdr e;
+
+    if (fd < 0)
+        return;
+    if (tt_program_file_header(fd, &e) &&
+        tt_program_file_loader(fd, &e, us.loader, sizeof us.loader) != 1)
+        us.loader[0] = '\0';
+    us.machine = e.e_machine;
+    tt_program_file_close(fd);
+}
+
+static int has_our_loader(int fd, const Elf64_Ehdr *e)
+{
+    char loader[sizeof us.loader];
+
+    return e->e_ident[EI_CLASS] == ELFCLASS64 && e->e_machine == us.machine &&
+           (tt_program_file_loader(fd, e, loader, sizeof loader) != 1 ||
+            strcmp(loader, us.loader) == 0);
+}
+
+/* 0: another C library's loader, or one of another word size, does not start the program, or
+ * writes a message.  A static program has none, and its children may load us. */
+static int takes_us(const char *path)
+{
+    int is_script = 1, takes = 1;
+    char interpreter[256];
+    Elf64_Ehdr e;
+
+    for (int i = 0; us.loader[0] && is_script && i < TT_SCRIPTS_MAX; i++) {
+        const int fd = tt_program_file_open(path);
+        if (fd < 0)
+            return 1;
+        is_script = tt_program_file_interpreter(fd, interpreter, sizeof interpreter);
+        if (!is_script && tt_program_file_header(fd, &e))
+            takes = has_our_loader(fd, &e);
+        tt_program_file_close(fd);
+        path = interpreter;
+    }
+    return takes;
 }
 
 /* Can the program load our library, at its current path? */
@@ -276,13 +325,18 @@ void tt_preload_note_failure(const char *in, int error, int reason)
     folder[0] = '\0';
 }
 
+static int find_program(char *path, const char *file, int in_path)
+{
+    return in_path && !strchr(file, '/') ? find_in_path(path, file)
+                                         : join(path, "", 0, file) && is_executable(path);
+}
+
 /* Notes a program.  Returns whether LD_PRELOAD must not contain our libraries. */
 static int note(const char *file, int in_path, char *const environment[])
 {
-    int saved = errno, is_apart;
+    int saved = errno, is_apart, is_other = 0;
     uintptr_t unit = 1;
     const char *list;
-    enum note kind;
     char path[ROOM];
 
     if (!folder[0] || !file)
@@ -292,17 +346,46 @@ static int note(const char *file, int in_path, char *const environment[])
         return 0;
     }
     list = find_us(environment);
-    kind = list ? STARTED : BARE;
     is_apart = list && !has_us_there(list);
-    if (is_apart || (list && beyond.fd && !is_executable(folder)))
-        kind = APART;
-    if ((in_path && !strchr(file, '/')
-             ? find_in_path(path, file)
-             : join(path, "", 0, file) && is_executable(path)) &&
-        make_absolute(path))
-        make_note(path, kind);
+    if (find_program(path, file, in_path)) {
+        is_other = list && !is_apart && !takes_us(path);
+        if (make_absolute(path))
+            make_note(path, !list ? BARE
+                            : is_apart || (beyond.fd && !is_executable(folder))
+                                ? APART
+                                : STARTED);
+    }
     errno = saved;
-    return is_apart;
+    return is_apart || is_other;
+}
+
+/* The same for a descriptor. */
+static int note_open(int fd, char *const environment[])
+{
+    char link[32], path[ROOM];
+    const int saved = errno;
+    long length;
+
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    length = tt_call_system(SYS_readlinkat,
+                            (long[6]){AT_FDCWD, (long)(uintptr_t)link,
+                                      (long)(uintptr_t)path, sizeof path - 1});
+    errno = saved;
+    if (length <= 0 || path[0] != '/')
+        return 0;
+    path[length] = '\0';
+    return note(path, 0, environment);
+}
+
+static int note_at(int at, const char *path, char *const environment[])
+{
+    uintptr_t unit = 1;
+
+    if (!is_text(&unit, path))
+        return 0;
+    if (!*path)
+        return note_open(at, environment);
+    return at == AT_FDCWD || *path == '/' ? note(path, 0, environment) : 0;
 }
 
 /* ── Without us ───────────────────────────────────────────────────────────────────── */
@@ -318,14 +401,21 @@ static size_t count_variables(char *const environment[])
     return n;
 }
 
-/* Copies the variables, without our libraries in the list; the changed list is `rest`. */
-static void leave_us_out(char *const environment[], size_t count, char **copy, char *rest)
+static void shorten(const char *list, char *rest)
 {
-    const char *list = find_us(environment), *library;
+    const char *library;
     size_t length = find_library(list, &library), before = (size_t)(library - list);
 
     memcpy(rest, list, before);
     memcpy(rest + before, library + length, strlen(library + length) + 1);
+}
+
+/* Copies the variables, without our libraries in the list; the changed list is `rest`. */
+static void leave_us_out(char *const environment[], size_t count, char **copy, char *rest)
+{
+    const char *list = find_us(environment);
+
+    shorten(list, rest);
     for (size_t i = 0; i <= count; i++)
         copy[i] = environment[i] == list ? rest : environment[i];
 }
@@ -366,23 +456,65 @@ static void keep_folder(void)
     beyond.fd = moved;
 }
 
+/* The environment is also that of what system and popen start.  Memory of a child of vfork is
+ * its parent's. */
+static void follow_root(void)
+{
+    if (!folder[0] || !tt_preload_is_here() || !is_environment(environ))
+        return;
+    for (char **e = environ; e && *e; e++)
+        if (*e == shortened.now) {
+            if (has_us_there(shortened.before))
+                *e = shortened.before;
+        } else if (strncmp(*e, preload, sizeof preload - 1) == 0 && strstr(*e, ours) &&
+                   !has_us_there(*e) && strlen(*e) < sizeof shortened.now) {
+            shorten(*e, shortened.now);
+            shortened.before = *e;
+            *e = shortened.now;
+        }
+}
+
 TT_INTERPOSE int chroot(const char *path)
 {
-    int saved = errno;
+    int saved = errno, result;
 
     keep_folder();
     errno = saved;
-    return next_chroot()(path);
+    result = next_chroot()(path);
+    saved = errno;
+    if (result == 0)
+        follow_root();
+    errno = saved;
+    return result;
 }
 
-static int start(const char *path, char *const argv[], char *const environment[])
+static int start_by(execve_function *call, const char *path, char *const argv[],
+                    char *const environment[])
 {
     int is_apart = note(path, 0, environment);
 
     tt_preload_leave();
     if (is_apart)
-        WITHOUT_US(environment, tt_preload_stay(next_execve()(path, argv, environment)));
-    return tt_preload_stay(next_execve()(path, argv, environment));
+        WITHOUT_US(environment, tt_preload_stay(call(path, argv, environment)));
+    return tt_preload_stay(call(path, argv, environment));
+}
+
+static int start(const char *path, char *const argv[], char *const environment[])
+{
+    return start_by(next_execve(), path, argv, environment);
+}
+
+static int call_execve(const char *path, char *const argv[], char *const environment[])
+{
+    return (int)tt_call_system(SYS_execve,
+                               (long[6]){(long)(uintptr_t)path, (long)(uintptr_t)argv,
+                                         (long)(uintptr_t)environment});
+}
+
+int tt_preload_execve(const long a[6])
+{
+    return start_by(call_execve, (const char *)(uintptr_t)a[0],
+                    (char *const *)(uintptr_t)a[1], (char *const *)(uintptr_t)a[2]);
 }
 
 static int start_in_path(const char *file, char *const argv[], char *const environment[])
@@ -473,10 +605,13 @@ TT_INTERPOSE int execle(const char *path, const char *first, ...)
     return start(path, argv, environment);
 }
 
-/* There is no path that could be noted. */
 TT_INTERPOSE int fexecve(int fd, char *const argv[], char *const environment[])
 {
+    int is_apart = note_open(fd, environment);
+
     tt_preload_leave();
+    if (is_apart)
+        WITHOUT_US(environment, tt_preload_stay(next_fexecve()(fd, argv, environment)));
     return tt_preload_stay(next_fexecve()(fd, argv, environment));
 }
 
@@ -484,13 +619,20 @@ int execveat(int, const char *, char *const[], char *const[], int);
 TT_INTERPOSE int execveat(int at, const char *path, char *const argv[],
                           char *const environment[], int flags)
 {
+    int is_apart = note_at(at, path, environment);
+
     if (!next_execveat()) {
         errno = ENOSYS;
         return -1;
     }
     tt_preload_leave();
+    if (is_apart)
+        WITHOUT_US(environment,
+                   tt_preload_stay(next_execveat()(at, path, argv, environment, flags)));
     return tt_preload_stay(next_execveat()(at, path, argv, environment, flags));
 }
+
+/* ── Children ─────────────────────────────────────────────────────────────────────── */
 
 /* The call that returns to `at` may have started a child. */
 static int spawned(int error, const pid_t *pid, const void *at)
@@ -500,16 +642,23 @@ static int spawned(int error, const pid_t *pid, const void *at)
     return error;
 }
 
-TT_INTERPOSE int posix_spawn(pid_t *pid, const char *path,
+#define SPAWN(next, in_path)                                                             \
+    do {                                                                                 \
+        const void *at_ = __builtin_return_address(0);                                   \
+        if (note(file, in_path, environment))                                            \
+            WITHOUT_US(environment,                                                      \
+                       spawned(next(pid, file, actions, attributes, argv, environment),  \
+                               pid, at_));                                               \
+        return spawned(next(pid, file, actions, attributes, argv, environment), pid,     \
+                       at_);                                                             \
+    } while (0)
+
+TT_INTERPOSE int posix_spawn(pid_t *pid, const char *file,
                              const posix_spawn_file_actions_t *actions,
                              const posix_spawnattr_t *attributes, char *const argv[],
                              char *const environment[])
 {
-    if (note(path, 0, environment))
-        WITHOUT_US(environment,
-                   next_posix_spawn()(pid, path, actions, attributes, argv, environment));
-    return spawned(next_posix_spawn()(pid, path, actions, attributes, argv, environment),
-                   pid, __builtin_return_address(0));
+    SPAWN(next_posix_spawn(), 0);
 }
 
 TT_INTERPOSE int posix_spawnp(pid_t *pid, const char *file,
@@ -517,9 +666,56 @@ TT_INTERPOSE int posix_spawnp(pid_t *pid, const char *file,
                               const posix_spawnattr_t *attributes, char *const argv[],
                               char *const environment[])
 {
-    if (note(file, 1, environment))
-        WITHOUT_US(environment, next_posix_spawnp()(pid, file, actions, attributes, argv,
-                                                    environment));
-    return spawned(next_posix_spawnp()(pid, file, actions, attributes, argv, environment),
-                   pid, __builtin_return_address(0));
+    SPAWN(next_posix_spawnp(), 1);
+}
+
+/* Those of programs from before 2012 also start scripts without an interpreter. */
+#if defined __x86_64__ && defined __GLIBC__
+static posix_spawn_function *old_spawn, *old_spawnp;
+
+static void find_old(void)
+{
+    old_spawn = (posix_spawn_function *)dlvsym(RTLD_NEXT, "posix_spawn", "GLIBC_2.2.5");
+    old_spawnp = (posix_spawn_function *)dlvsym(RTLD_NEXT, "posix_spawnp", "GLIBC_2.2.5");
+}
+
+posix_spawn_function tt_preload_old_spawn, tt_preload_old_spawnp;
+__asm__(".symver tt_preload_old_spawn, posix_spawn@GLIBC_2.2.5, remove\n\t"
+        ".symver tt_preload_old_spawnp, posix_spawnp@GLIBC_2.2.5, remove");
+
+TT_INTERPOSE int tt_preload_old_spawn(pid_t *pid, const char *file,
+                                      const posix_spawn_file_actions_t *actions,
+                                      const posix_spawnattr_t *attributes,
+                                      char *const argv[], char *const environment[])
+{
+    if (!old_spawn)
+        find_old();
+    SPAWN(old_spawn, 0);
+}
+
+TT_INTERPOSE int tt_preload_old_spawnp(pid_t *pid, const char *file,
+                                       const posix_spawn_file_actions_t *actions,
+                                       const posix_spawnattr_t *attributes,
+                                       char *const argv[], char *const environment[])
+{
+    if (!old_spawnp)
+        find_old();
+    SPAWN(old_spawnp, 1);
+}
+#else
+static void find_old(void) {}
+#endif
+
+/* A child of fork must not call the loader. */
+void tt_preload_note_programs(const char *in)
+{
+    folder[0] = '\0';
+    if (!in || strlen(in) >= sizeof folder - 40)
+        return;
+    (void)next_execve(), (void)next_execvpe(), (void)next_chroot();
+    (void)next_posix_spawn(), (void)next_posix_spawnp();
+    (void)next_fexecve(), (void)next_execveat();
+    find_old();
+    know_loader();
+    memcpy(folder, in, strlen(in) + 1);
 }

@@ -9,4 +9,7 @@ void tt_preload_note_programs(const char *folder);
 /* Notes there that the recording of this program cannot begin: an error of tt_start. */
 void tt_preload_note_failure(const char *folder, int error, int reason);
 
+/* As the system call. */
+int tt_preload_execve(const long a[6]);
+
 #endif

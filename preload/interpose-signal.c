@@ -21,6 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "interpose-exec.h"
 #include "interpose-fault.h"
 #include "next-function.h"
 #include "peek.h"
@@ -304,7 +305,9 @@ long tt_preload_call(long number, ...)
         return set_our_action(a);
     if (number == SYS_rt_sigaction)
         return tt_preload_set_action(a);
-    if (number == SYS_execve || number == SYS_execveat)
+    if (number == SYS_execve)
+        return tt_preload_execve(a);
+    if (number == SYS_execveat)
         return become(number, a);
     if (number == SYS_unshare || number == SYS_setns)
         return tt_preload_call_alone(number, a);

@@ -4,6 +4,7 @@
  *      becomes exec N      N times, by each function of exec in turn; prints the results
  *      becomes reset N     N times, in a child that has set all signals to their defaults
  *      becomes stacks N    N children on separate stacks, by system calls
+ *      becomes spawn 1     starts a script without an interpreter, by functions of two versions
  *      becomes faults 1    passes pointers that lead nowhere; prints the results
  *      becomes children N  N children without handlers of fork; prints their statuses */
 #include <errno.h>
@@ -212,6 +213,39 @@ static void make_on_stacks(int count)
 static void make_on_stacks(int count) { printf("%d\n", count); }
 #endif
 
+/* ── Functions of several versions ────────────────────────────────────────────────── */
+
+typedef __typeof__(posix_spawn) spawn;
+
+#if defined __x86_64__ && defined __GLIBC__
+spawn old_spawn, old_spawnp;
+__asm__(".symver old_spawn, posix_spawn@GLIBC_2.2.5\n\t"
+        ".symver old_spawnp, posix_spawnp@GLIBC_2.2.5");
+#else
+#define old_spawn posix_spawn
+#define old_spawnp posix_spawnp
+#endif
+
+static void start_script(void)
+{
+    static const char text[] = "echo of a script\nexit 5\n";
+    spawn *const each[] = {posix_spawn, posix_spawnp, old_spawn, old_spawnp};
+    int fd = open("./script", O_WRONLY | O_CREAT | O_TRUNC, 0755), error, status;
+    char *argv[] = {(char *)(uintptr_t) "script", NULL};
+    pid_t pid;
+
+    if (write(fd, text, sizeof text - 1) < 0 || close(fd) != 0)
+        return;
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        status = 0;
+        error = each[i](&pid, "./script", NULL, NULL, argv, environ);
+        if (!error)
+            waitpid(pid, &status, 0);
+        printf("%zu: %d, %d\n", i, error, status);
+    }
+    unlink("./script");
+}
+
 /* ── Pointers that lead nowhere ───────────────────────────────────────────────────── */
 
 static void say(const char *what, int result)
@@ -266,6 +300,8 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc > 2 && strcmp(argv[1], "stacks") == 0) {
         make_on_stacks(n);
+    } else if (argc > 2 && strcmp(argv[1], "spawn") == 0) {
+        start_script();
     } else if (argc > 2 && strcmp(argv[1], "faults") == 0) {
         pass_nowhere(argv);
     } else if (argc > 2 && strcmp(argv[1], "children") == 0) {

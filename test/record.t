@@ -326,6 +326,38 @@ unseen()
 }
 try "programs that it starts, and that cannot be recorded, are named in the header" unseen
 
+# A loader at another path is one of another C library: our library is not in the environment.
+other_loader()
+{
+    local loader
+    loader=$(readelf -l "$tallytree" | sed -n 's/.*interpreter: \(.*\)]/\1/p')
+    cp "$loader" "$work/loader" && printf '#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(getenv("LD_PRELOAD")); return 5; }\n' >"$work/other.c" &&
+        cc -Wl,--dynamic-linker="$work/loader" -o "$work/other" "$work/other.c" && printf '#! %s\n' "$work/other" >"$work/other.script" &&
+        chmod +x "$work/other.script" || return
+    for way in 'other' 'other.script' ; do
+        status 5 "${record[@]}" sh -c "$work/$way" >"$work/said" 2>"$work/err" && [ "$(cat "$work/said")" = "" ] &&
+            grep -q "1 program that it started is not recorded" "$work/err" || { cat "$work/said" "$work/err"; return 1; }
+    done
+    status 5 "${record[@]}" /usr/bin/python3 -c 'import os, sys; os.execve(os.open(sys.argv[1], os.O_RDONLY), ["x"], os.environ)' "$work/other" >"$work/said" &&
+        [ "$(cat "$work/said")" = "" ] && "$tallytree" report header --csv "$work/any.tt" | grep "^entry.*,unseen,.*/other is started by $work/loader"
+}
+try "a program with another loader is started without our library, and named" other_loader
+other_library()
+{
+    "$@" -o "$work/seven.other" "$work/seven.c" && status 7 "${record[@]}" sh -c "$work/seven.other" 2>"$work/err" &&
+        grep -v "^tallytree: " "$work/err"
+    [ $? = 1 ]
+}
+printf 'int main(void) { return 7; }\n' >"$work/seven.c"
+for compiler in "musl-gcc" "cc -m32"; do
+    # shellcheck disable=SC2086
+    if $compiler -o "$work/seven.other" "$work/seven.c" 2>/dev/null && { "$work/seven.other"; [ $? = 7 ]; }; then
+        try "what $compiler makes runs as ever" other_library $compiler
+    else
+        skip "what $compiler makes runs as ever" "it cannot be built"
+    fi
+done
+
 # The limits are too low for a recording, and not for the program.
 no_room()
 {

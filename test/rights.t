@@ -60,6 +60,35 @@ in_another_root()
         "$tallytree" report flat root.tt | grep "^unseen  *.*/burn was started where the preload library is missing" || { cat err; return 1; }
 }
 try "a program that is started after chroot is named, and its loader says nothing" in_another_root
+# What the C library starts, and bare system calls.
+from_another_root()
+{
+    cat >starts.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void)
+{
+    char *words[] = {"sh", "-c", "echo by number", NULL};
+    FILE *f;
+    if (chroot("root") != 0 || chdir("/") != 0 || system("echo by system") != 0 || !(f = popen("echo by popen", "w")))
+        return 1;
+    pclose(f);
+    if (fork() == 0) {
+        syscall(SYS_execve, "/bin/sh", words, environ);
+        _exit(1);
+    }
+    return wait(NULL) < 0 ? 1 : 3;
+}
+END
+    # shellcheck disable=SC2046
+    cc -D_GNU_SOURCE -o starts starts.c && cp --parents -L /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*') root || return
+    "$tallytree" record -o starts.tt ./starts >out 2>err
+    [ $? = 3 ] && printf 'by system\nby popen\nby number\n' | diff - out && ! grep -v '^tallytree: ' err
+}
+try "nor does it where the C library or a bare system call starts one" from_another_root
 # The child has opened the folder, in memory that is its parent's.
 child_in_another_root()
 {

@@ -136,6 +136,7 @@ try "and return from it, and go on" compare "$nasty" returning
 try "a chain of children passes a status on" compare "$nasty" chain 20
 try "a program becomes another one, again and again" compare "$becomes" exec 40
 try "pointers that lead nowhere give errors, and crash nothing" compare "$becomes" faults 1
+try "scripts without an interpreter are started by the functions of either version" compare "$becomes" spawn 1
 try "a program gives signals their defaults behind the C library" compare "$becomes" reset 5
 try "children that no handler of fork sees go on" compare "$becomes" children 6
 try "children begin on stacks that the program gives them" compare "$becomes" stacks 3
