@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,6 +143,16 @@ static void become(const char *path, char **argv, const struct tt_launching *l,
     _exit(status);
 }
 
+/* It may be stopped before it begins. */
+static void await_answer(pid_t child, int end)
+{
+    struct pollfd p = {.fd = end, .events = POLLIN};
+    int ready;
+
+    while ((ready = poll(&p, 1, 50)) == 0 || (ready < 0 && errno == EINTR))
+        tt_launch_follow(child);
+}
+
 /* Returns 0 if the program has begun, or was killed before; or the status to exit
  * with. */
 static int let_go(pid_t child, const struct tt_launching *l, int end)
@@ -151,6 +162,7 @@ static int let_go(pid_t child, const struct tt_launching *l, int end)
     if (!l->started || l->started(l->arg, child) == 0)
         (void)send(end, "", 1, MSG_NOSIGNAL);
     (void)shutdown(end, SHUT_WR);
+    await_answer(child, end);
     return read_again(end, &status, sizeof status) > 0 ? status : 0;
 }
 

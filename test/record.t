@@ -254,26 +254,31 @@ cat >"$work/early.c" <<'END'
 pid_t fork(void)
 {
     static int forks;
-    pid_t (*next)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork"), child = next();
+    pid_t (*next)(void) = (pid_t (*)(void))dlsym(RTLD_NEXT, "fork"), child = next(), killer;
     siginfo_t info;
     if (child <= 0 || forks++)
         return child;
-    if (getenv("LATE"))
+    if (getenv("LATE") || getenv("STOPPED"))
         return child;
     if (getenv("FAILS"))
         waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
+    else if ((killer = next()) == 0)
+        _exit(kill(getppid(), SIGTERM));
     else
-        raise(SIGTERM);
+        waitid(P_PID, (id_t)killer, &info, WEXITED);
     return child;
 }
 END
 cat >>"$work/early.c" <<'END'
-/* LATE: the child is killed when it has made its folder, of which the parent does not know yet. */
+/* STOPPED, or LATE: the child is stopped, or killed, when it has made its folder, of which the parent does not know yet. */
 int mkdir(const char *path, mode_t mode)
 {
+    static int mkdirs;
     int (*next)(const char *, mode_t) = (int (*)(const char *, mode_t))dlsym(RTLD_NEXT, "mkdir"), result = next(path, mode);
     if (getenv("LATE"))
         raise(SIGTERM);
+    if (getenv("STOPPED") && !mkdirs++)
+        raise(SIGSTOP);
     return result;
 }
 END
@@ -288,6 +293,8 @@ late()
         grep "sleep: nothing was recorded: its process was killed before its recording began" "$work/err"
 }
 try "or when its folder has just been made" late
+try "a child that stops before the program begins is one that has stopped" \
+    stops wake 19 "$(command -v env)" LD_PRELOAD="$work/early.so" STOPPED=1 "${record[@]}" sh -c 'exit 6'
 try "what cannot begin is our own failure, however soon" \
     status 125 early FAILS=1 "$tallytree" record -o "$work/no/such/folder" true
 
