@@ -337,7 +337,8 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
                     unseen, unseen == 1 ? "" : "s", unseen == 1 ? "is" : "are");
     if (found->running)
         tt_complain("%d of them still run%s, and write%s to %s: this is what they had so "
-                    "far",
+                    "far; when they have ended, 'tallytree merge' reads that folder, and "
+                    "it can be removed",
                     found->running, found->running == 1 ? "s" : "",
                     found->running == 1 ? "s" : "", g->folder);
 }
