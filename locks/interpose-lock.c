@@ -2,12 +2,15 @@
 /* interpose-lock.c - mutexes and locks of readers and writers.
  *
  * Each function first tries: a free lock is taken as the C library would take it, and
- * only the place is stored.  If the lock is not free, the waiting function is called. */
+ * only the place is stored.  If the lock is not free, the waiting function is called.
+ * Where trying would do something else than that function, it alone is called. */
 #include <errno.h>
+#include <sys/syscall.h>
 
 #include "interposing.h"
+#include "system-call.h"
 
-enum { TAKEN = 0 };
+enum { TAKEN = 0, UNTRIED = -1 /* no error has this number */ };
 
 /* Has the lock been taken?  From a thread that died holding it, too. */
 static inline int is_taken(int error) { return error == TAKEN || error == EOWNERDEAD; }
@@ -65,18 +68,43 @@ static inline int is_taken(int error) { return error == TAKEN || error == EOWNER
 
 #define NEXT tt_next_locks
 
+/* With a time that is not valid, some functions refuse a lock that is free. */
+static int is_valid(clockid_t clock, const struct timespec *t)
+{
+    return (clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC) && t &&
+           t->tv_nsec >= 0 && t->tv_nsec < 1000000000;
+}
+
+#define TRY_UNTIL(clock, t, try) (is_valid(clock, t) ? (try) : UNTRIED)
+
 /* ── Mutexes ──────────────────────────────────────────────────────────────────────── */
 
 extern int __pthread_mutex_lock(pthread_mutex_t *) __attribute__((weak));
 extern int __pthread_mutex_trylock(pthread_mutex_t *) __attribute__((weak));
 extern int __pthread_mutex_unlock(pthread_mutex_t *) __attribute__((weak));
 
+/* The C library's bits of a mutex that a dying thread leaves, and of one that changes
+ * priorities. */
+enum { ROBUST = 16, INHERITS = 32, PROTECTS = 64 };
+
+/* Of such a mutex, trying refuses what locking does not, and may leave it locked when it
+ * fails.  Only its owner is read; the kind of a destroyed mutex has all bits. */
+static int try_mutex(pthread_mutex_t *m)
+{
+    int owner;
+
+    if (__builtin_expect(!(m->__data.__kind & (ROBUST | INHERITS | PROTECTS)), 1))
+        return NEXT.pthread_mutex_trylock(m);
+    owner = __atomic_load_n(&m->__data.__owner, __ATOMIC_RELAXED);
+    return owner && owner != (int)tt_call_system(SYS_gettid, (long[6]){0}) ? EBUSY
+                                                                           : UNTRIED;
+}
+
 TT_INTERPOSE int pthread_mutex_lock(pthread_mutex_t *m)
 {
     if (!tt_has_next_locks())
         return __pthread_mutex_lock(m);
-    LOCK(m, TT_LOCK_MUTEX, NEXT.pthread_mutex_trylock(m), EBUSY,
-         NEXT.pthread_mutex_lock(m));
+    LOCK(m, TT_LOCK_MUTEX, try_mutex(m), EBUSY, NEXT.pthread_mutex_lock(m));
 }
 
 TT_INTERPOSE int pthread_mutex_trylock(pthread_mutex_t *m)
@@ -89,8 +117,7 @@ TT_INTERPOSE int pthread_mutex_trylock(pthread_mutex_t *m)
 TT_INTERPOSE int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *t)
 {
     (void)tt_has_next_locks();
-    LOCK(m, TT_LOCK_MUTEX, NEXT.pthread_mutex_trylock(m), EBUSY,
-         NEXT.pthread_mutex_timedlock(m, t));
+    LOCK(m, TT_LOCK_MUTEX, try_mutex(m), EBUSY, NEXT.pthread_mutex_timedlock(m, t));
 }
 
 TT_INTERPOSE int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
@@ -99,7 +126,7 @@ TT_INTERPOSE int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
     (void)tt_has_next_locks();
     if (!NEXT.pthread_mutex_clocklock)
         return ENOSYS;
-    LOCK(m, TT_LOCK_MUTEX, NEXT.pthread_mutex_trylock(m), EBUSY,
+    LOCK(m, TT_LOCK_MUTEX, TRY_UNTIL(clock, t, try_mutex(m)), EBUSY,
          NEXT.pthread_mutex_clocklock(m, clock, t));
 }
 
@@ -146,8 +173,8 @@ TT_INTERPOSE int pthread_rwlock_tryrdlock(pthread_rwlock_t *l)
 TT_INTERPOSE int pthread_rwlock_timedrdlock(pthread_rwlock_t *l, const struct timespec *t)
 {
     (void)tt_has_next_locks();
-    LOCK(l, TT_LOCK_READ, NEXT.pthread_rwlock_tryrdlock(l), EBUSY,
-         NEXT.pthread_rwlock_timedrdlock(l, t));
+    LOCK(l, TT_LOCK_READ, TRY_UNTIL(CLOCK_REALTIME, t, NEXT.pthread_rwlock_tryrdlock(l)),
+         EBUSY, NEXT.pthread_rwlock_timedrdlock(l, t));
 }
 
 TT_INTERPOSE int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock,
@@ -156,7 +183,7 @@ TT_INTERPOSE int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock
     (void)tt_has_next_locks();
     if (!NEXT.pthread_rwlock_clockrdlock)
         return ENOSYS;
-    LOCK(l, TT_LOCK_READ, NEXT.pthread_rwlock_tryrdlock(l), EBUSY,
+    LOCK(l, TT_LOCK_READ, TRY_UNTIL(clock, t, NEXT.pthread_rwlock_tryrdlock(l)), EBUSY,
          NEXT.pthread_rwlock_clockrdlock(l, clock, t));
 }
 
@@ -176,8 +203,8 @@ TT_INTERPOSE int pthread_rwlock_trywrlock(pthread_rwlock_t *l)
 TT_INTERPOSE int pthread_rwlock_timedwrlock(pthread_rwlock_t *l, const struct timespec *t)
 {
     (void)tt_has_next_locks();
-    LOCK(l, TT_LOCK_WRITE, NEXT.pthread_rwlock_trywrlock(l), EBUSY,
-         NEXT.pthread_rwlock_timedwrlock(l, t));
+    LOCK(l, TT_LOCK_WRITE, TRY_UNTIL(CLOCK_REALTIME, t, NEXT.pthread_rwlock_trywrlock(l)),
+         EBUSY, NEXT.pthread_rwlock_timedwrlock(l, t));
 }
 
 TT_INTERPOSE int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock,
@@ -186,7 +213,7 @@ TT_INTERPOSE int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock
     (void)tt_has_next_locks();
     if (!NEXT.pthread_rwlock_clockwrlock)
         return ENOSYS;
-    LOCK(l, TT_LOCK_WRITE, NEXT.pthread_rwlock_trywrlock(l), EBUSY,
+    LOCK(l, TT_LOCK_WRITE, TRY_UNTIL(clock, t, NEXT.pthread_rwlock_trywrlock(l)), EBUSY,
          NEXT.pthread_rwlock_clockwrlock(l, clock, t));
 }
 

@@ -36,4 +36,124 @@ kinds()
     done
 }
 try "and what they waited for is recorded" kinds
+# The results of each kind of mutex: of one that is free, held here, held elsewhere, left by a
+# dead thread; and of times and clocks that are not valid.
+cat >"$tmp/results.c" <<'END'
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+static pthread_mutex_t m;
+static pthread_barrier_t b;
+static const struct timespec past = {1, 0}, wrong = {1, -1};
+static int priority(void)
+{
+    struct sched_param p;
+    return sched_getparam(0, &p) ? -1 : p.sched_priority;
+}
+static int give_back(int error)
+{
+    if (!error || error == 130) /* EOWNERDEAD */
+        pthread_mutex_unlock(&m);
+    return error;
+}
+static void try_all(const char *when)
+{
+    printf(" %s", when);
+    printf(" %d", give_back(pthread_mutex_trylock(&m)));
+    printf(" %d", give_back(pthread_mutex_timedlock(&m, &past)));
+    printf(" %d", give_back(pthread_mutex_timedlock(&m, &wrong)));
+    printf(" %d", give_back(pthread_mutex_clocklock(&m, CLOCK_MONOTONIC, &past)));
+    printf(" %d", give_back(pthread_mutex_clocklock(&m, CLOCK_REALTIME, &wrong)));
+    printf(" %d", give_back(pthread_mutex_clocklock(&m, CLOCK_PROCESS_CPUTIME_ID, &past)));
+    printf(" unlocked %d", pthread_mutex_unlock(&m));
+}
+static void *die(void *arg) { return pthread_mutex_lock(&m) ? arg : NULL; }
+static void *hold(void *arg)
+{
+    int error = pthread_mutex_lock(&m);
+    pthread_barrier_wait(&b);
+    pthread_barrier_wait(&b);
+    give_back(error);
+    return arg;
+}
+static void run(void *(*f)(void *))
+{
+    pthread_t t;
+    if (pthread_create(&t, NULL, f, NULL))
+        return;
+    if (f == hold) {
+        pthread_barrier_wait(&b);
+        try_all("held");
+        pthread_barrier_wait(&b);
+    }
+    pthread_join(t, NULL);
+}
+static void use(int type, int protocol, int robust)
+{
+    pthread_mutexattr_t a;
+    pthread_mutexattr_init(&a);
+    pthread_mutexattr_settype(&a, type);
+    pthread_mutexattr_setprotocol(&a, protocol);
+    pthread_mutexattr_setrobust(&a, robust);
+    if (protocol == PTHREAD_PRIO_PROTECT)
+        pthread_mutexattr_setprioceiling(&a, 10);
+    printf("type %d protocol %d robust %d: init %d", type, protocol, robust, pthread_mutex_init(&m, &a));
+    try_all("free");
+    run(hold);
+    if (robust) {
+        run(die);
+        printf(" left %d", pthread_mutex_lock(&m));
+        printf(" consistent %d", pthread_mutex_consistent(&m));
+        printf(" unlock %d", pthread_mutex_unlock(&m));
+        run(die);
+        try_all("left");
+        for (int i = 0; i < 3; i++)
+            printf(" lost %d", pthread_mutex_lock(&m));
+    } else {
+        int error = pthread_mutex_lock(&m);
+        printf(" lock %d priority %d", error, priority());
+        if (!error && (type == PTHREAD_MUTEX_RECURSIVE || type == PTHREAD_MUTEX_ERRORCHECK))
+            printf(" again %d", pthread_mutex_lock(&m));
+        printf(" unlock %d", pthread_mutex_unlock(&m));
+        printf(" unlock %d priority %d", type == PTHREAD_MUTEX_RECURSIVE ? pthread_mutex_unlock(&m) : 0, priority());
+    }
+    printf(" destroy %d", pthread_mutex_destroy(&m));
+    printf(" lock %d\n", pthread_mutex_lock(&m));
+}
+static void use_all(void)
+{
+    static const int types[] = {PTHREAD_MUTEX_NORMAL, PTHREAD_MUTEX_RECURSIVE, PTHREAD_MUTEX_ERRORCHECK, PTHREAD_MUTEX_ADAPTIVE_NP};
+    for (int i = 0; i < 4 * 3 * 2; i++)
+        use(types[i % 4], i / 4 % 3, i / 12);
+}
+int main(void)
+{
+    pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;
+    struct sched_param p = {5};
+    pthread_barrier_init(&b, NULL, 2);
+    use_all();
+    printf("with a priority: %d\n", pthread_setschedparam(pthread_self(), SCHED_FIFO, &p) == 0);
+    use_all();
+    for (int i = 0; i < 2; i++) {
+        const struct timespec *t = i ? &wrong : &past;
+        printf("%d", pthread_rwlock_timedrdlock(&l, t)), pthread_rwlock_unlock(&l);
+        printf(" %d", pthread_rwlock_timedwrlock(&l, t)), pthread_rwlock_unlock(&l);
+        for (int clock = 0; clock < 3; clock++) {
+            printf(" %d", pthread_rwlock_clockrdlock(&l, clock, t)), pthread_rwlock_unlock(&l);
+            printf(" %d\n", pthread_rwlock_clockwrlock(&l, clock, t)), pthread_rwlock_unlock(&l);
+        }
+    }
+    return 0;
+}
+END
+# Unlocking what is not locked spoils a plain lock: each line of the program begins with a new one.
+results()
+{
+    gcc -O1 -D_GNU_SOURCE -pthread -o "$tmp/results" "$tmp/results.c" && timeout 60 "$tmp/results" >"$tmp/alone" &&
+        timeout -k 5 60 "$tallytree" record --force --locks -o "$tmp/tt" "$tmp/results" >"$tmp/out" 2>"$tmp/err"
+    [ $? = 0 ] || { cat "$tmp/out" "$tmp/err"; return 1; }
+    [ "$(grep -c ^type "$tmp/alone")" = 48 ] && diff "$tmp/alone" "$tmp/out"
+}
+try "each kind of mutex has the results that it has alone" results
 finish
