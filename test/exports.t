@@ -19,7 +19,7 @@ mapped()
         /local:/ { version = "" }
         version && /;$/ && !/}/ {
             if (machine != "x86_64" && /tt_thunk_/) next
-            gsub(/[ ;]/, ""); print $0 "@@" version
+            gsub(/[ ;]/, ""); print $0 (machine != "x86_64" && version ~ /^GLIBC_/ ? "" : "@@" version)
         }' "$1"
 }
 

@@ -156,4 +156,63 @@ results()
     [ "$(grep -c ^type "$tmp/alone")" = 48 ] && diff "$tmp/alone" "$tmp/out"
 }
 try "each kind of mutex has the results that it has alone" results
+
+# Programs of before 2003 have conditions that are one pointer.
+cat >"$tmp/old.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#define OLD(name) __asm__(".symver " #name ", " #name "@GLIBC_2.2.5")
+OLD(pthread_cond_init);
+OLD(pthread_cond_wait);
+OLD(pthread_cond_timedwait);
+OLD(pthread_cond_signal);
+OLD(pthread_cond_broadcast);
+OLD(pthread_cond_destroy);
+static struct { void *condition; char after[64]; } s;
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int ready;
+static void *run(void *arg)
+{
+    pthread_mutex_lock(&m);
+    ready = 1;
+    pthread_cond_signal((pthread_cond_t *)&s.condition);
+    pthread_cond_broadcast((pthread_cond_t *)&s.condition);
+    pthread_mutex_unlock(&m);
+    return arg;
+}
+int main(void)
+{
+    const struct timespec past = {1, 0};
+    pthread_cond_t *c = (pthread_cond_t *)&s.condition;
+    pthread_t t;
+    int changed = 0;
+    memset(&s, 0x55, sizeof s);
+    pthread_cond_init(c, NULL);
+    pthread_create(&t, NULL, run, NULL);
+    pthread_mutex_lock(&m);
+    while (!ready)
+        pthread_cond_wait(c, &m);
+    printf("%d\n", pthread_cond_timedwait(c, &m, &past));
+    pthread_mutex_unlock(&m);
+    pthread_join(t, NULL);
+    pthread_cond_destroy(c);
+    for (int i = 0; i < 64; i++)
+        changed += s.after[i] != 0x55;
+    printf("%d bytes changed\n", changed);
+    return 0;
+}
+END
+old_conditions()
+{
+    gcc -O1 -D_GNU_SOURCE -pthread -o "$tmp/old" "$tmp/old.c" &&
+        timeout -k 5 60 "$tallytree" record --force --locks -o "$tmp/tt" "$tmp/old" 2>&1 >"$tmp/out" | cat &&
+        diff "$tmp/out" - <<<$'110\n0 bytes changed'
+}
+if [ "$(uname -m)" = x86_64 ]; then
+    try "a condition of an old program is one pointer" old_conditions
+else
+    skip "a condition of an old program is one pointer" "this processor has no such programs"
+fi
 finish

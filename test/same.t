@@ -140,6 +140,41 @@ try "scripts without an interpreter are started by the functions of either versi
 try "a program gives signals their defaults behind the C library" compare "$becomes" reset 5
 try "children that no handler of fork sees go on" compare "$becomes" children 6
 try "children begin on stacks that the program gives them" compare "$becomes" stacks 3
+
+# Programs of before 2011 start scripts without a first line that names the shell.
+cat >"$tmp/spawn.c" <<'END'
+#include <spawn.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+__asm__(".symver posix_spawn, posix_spawn@GLIBC_2.2.5");
+__asm__(".symver posix_spawnp, posix_spawnp@GLIBC_2.2.5");
+int main(void)
+{
+    char *none[] = {NULL}, *words[] = {"script", NULL};
+    pid_t p;
+    FILE *f = fopen("script", "w");
+    fprintf(f, "echo here\n");
+    fclose(f);
+    printf("%d\n", chmod("script", 0700));
+    fflush(stdout);
+    if (posix_spawn(&p, "./script", NULL, NULL, words, none) == 0)
+        waitpid(p, NULL, 0);
+    if (posix_spawnp(&p, "./script", NULL, NULL, words, none) == 0)
+        waitpid(p, NULL, 0);
+    return 0;
+}
+END
+old_spawn()
+{
+    gcc -O1 -o "$tmp/spawn" "$tmp/spawn.c" && compare "$tmp/spawn" &&
+        diff "$tmp/out" - <<<$'0\nhere\nhere\nstatus 0'
+}
+if [ "$(uname -m)" = x86_64 ]; then
+    try "an old program starts scripts that name no shell" old_spawn
+else
+    skip "an old program starts scripts that name no shell" "this processor has no such programs"
+fi
 unseen()
 {
     with "$1" -- "$becomes" children 6
