@@ -9,7 +9,8 @@
 /* The next definition of a function after ours; NULL: none. */
 void *tt_next_function(const char *name);
 
-/* next_NAME(): the same, looked up once. */
+/* next_NAME(): the same, looked up once: at the start, as a search takes away the message
+ * of the loader that the program may not have read so far. */
 #define TT_NEXT_FUNCTION(result, name, ...)                                              \
     typedef result name##_function(__VA_ARGS__);                                         \
     static name##_function *next_##name(void)                                            \
@@ -19,6 +20,7 @@ void *tt_next_function(const char *name);
             next = (name##_function *)tt_next_function(#name);                           \
         return next;                                                                     \
     }                                                                                    \
+    static __attribute__((constructor)) void find_##name(void) { (void)next_##name(); }  \
     struct tt_semicolon
 
 #endif

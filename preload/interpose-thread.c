@@ -13,6 +13,10 @@
 #include "strand.h"
 #include "system-call.h"
 
+TT_NEXT_FUNCTION(int, pthread_create, pthread_t *, const pthread_attr_t *,
+                 void *(*)(void *), void *);
+TT_NEXT_FUNCTION(int, thrd_create, thrd_t *, thrd_start_t, void *);
+
 /* What a new thread shall do, until it has begun.  The program's malloc is not called: it
  * may have locks, and hooks. */
 struct beginning {
@@ -103,16 +107,12 @@ static struct beginning *prepare(void *(*run)(void *), int (*run_c11)(void *), v
 TT_INTERPOSE int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                                 void *(*run)(void *), void *arg)
 {
-    static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     struct beginning *b = prepare(run, NULL, arg);
     int error;
 
-    if (!next)
-        next = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
-                        void *))tt_next_function("pthread_create");
     if (!b)
-        return next(thread, attributes, run, arg);
-    error = next(thread, attributes, begin, b);
+        return next_pthread_create()(thread, attributes, run, arg);
+    error = next_pthread_create()(thread, attributes, begin, b);
     if (error)
         give_beginning(b);
     return error;
@@ -120,15 +120,12 @@ TT_INTERPOSE int pthread_create(pthread_t *thread, const pthread_attr_t *attribu
 
 TT_INTERPOSE int thrd_create(thrd_t *thread, thrd_start_t run, void *arg)
 {
-    static int (*next)(thrd_t *, thrd_start_t, void *);
     struct beginning *b = prepare(NULL, run, arg);
     int error;
 
-    if (!next)
-        next = (int (*)(thrd_t *, thrd_start_t, void *))tt_next_function("thrd_create");
     if (!b)
-        return next(thread, run, arg);
-    error = next(thread, begin_c11, b);
+        return next_thrd_create()(thread, run, arg);
+    error = next_thrd_create()(thread, begin_c11, b);
     if (error != thrd_success)
         give_beginning(b);
     return error;

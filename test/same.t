@@ -141,6 +141,68 @@ try "a program gives signals their defaults behind the C library" compare "$beco
 try "children that no handler of fork sees go on" compare "$becomes" children 6
 try "children begin on stacks that the program gives them" compare "$becomes" stacks 3
 
+# What the loader says of a failure is there until the program reads it.
+cat >"$tmp/message.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <threads.h>
+#include <unistd.h>
+static void *run(void *arg) { return arg; }
+static int run_too(void *arg) { return arg != NULL; }
+static void *rest(void *arg) { return pause() ? arg : NULL; }
+static void show(const char *what)
+{
+    const char *text = dlerror();
+    printf("%s: %s\n", what, text ? text : "nothing");
+    dlopen("/no/such.so", RTLD_NOW);
+}
+int main(void)
+{
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+    char *words[] = {"true", NULL}, c = 'a';
+    int fds[2];
+    pid_t child;
+    pthread_t t;
+    thrd_t c11;
+    show("before");
+    pthread_create(&t, NULL, run, NULL), pthread_join(t, NULL), show("pthread_create");
+    thrd_create(&c11, run_too, NULL), thrd_join(c11, NULL), show("thrd_create");
+    pthread_create(&t, NULL, rest, NULL), pthread_cancel(t), pthread_join(t, NULL), show("pthread_cancel");
+    free(realloc(malloc(10), 1000000)), show("realloc");
+    free(aligned_alloc(64, 128)), free(valloc(1)), show("valloc");
+    signal(SIGUSR1, SIG_IGN), sigset(SIGUSR2, SIG_IGN), siginterrupt(SIGUSR1, 1), show("signal");
+    pthread_mutex_lock(&m), pthread_mutex_unlock(&m), show("mutex");
+    c += (char)(pipe(fds) + (int)write(fds[1], &c, 1) + (int)read(fds[0], &c, 1)), show("pipe");
+    if (fork() == 0)
+        _exit(0);
+    wait(NULL), show("fork");
+    posix_spawnp(&child, "true", NULL, NULL, words, NULL), wait(NULL), show("posix_spawnp");
+    execv("/no/such", words), execvp("/no/such", words), fexecve(-1, words, words), show("exec");
+    c += (char)(chroot("/no/such") + setuid(getuid()) + setegid(getegid())), show("setuid");
+    syscall(SYS_getpid), prctl(PR_GET_DUMPABLE), unshare(0), show("syscall");
+    munmap(mmap(NULL, 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1), show("mmap");
+    sigaltstack(NULL, NULL), sched_yield(), show("sigaltstack");
+    return c == 0;
+}
+END
+messages()
+{
+    local collectors=("" --wall --heap --locks)
+    gcc -O1 -w -pthread -o "$tmp/message" "$tmp/message.c" && compare "$tmp/message" &&
+        [ "$(grep -c "^[a-z_]*: /no/such.so: cannot open" "$tmp/out")" = 15 ]
+}
+try "a message of the loader is there until the program reads it" messages
+
 # Programs of before 2011 start scripts without a first line that names the shell.
 cat >"$tmp/spawn.c" <<'END'
 #include <spawn.h>
