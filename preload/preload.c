@@ -412,26 +412,53 @@ static long repeat(long number, const long a[6])
     return result;
 }
 
+/* Ends our threads; where they wait for it the caller is not cancelled. */
+static int pause_wall(int (*pause)(void))
+{
+    const int saved = errno;
+    int state, paused;
+
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    paused = pause();
+    (void)pthread_setcancelstate(state, NULL);
+    errno = saved;
+    return paused;
+}
+
+static void resume_wall(int paused, const char *otherwise)
+{
+    const int saved = errno;
+
+    if (paused < 0 || (paused && tt_wall_resume() != 0))
+        add_to_source(otherwise);
+    errno = saved;
+}
+
 long tt_preload_call_alone(long number, const long a[6])
 {
     const int before = errno;
     long result = tt_call_system(number, a);
-    int after = errno, state, paused;
+    int paused;
 
     if (!is_for_threads(result) || !tt_preload_is_here())
         return result;
-    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    paused = tt_wall_pause();
+    paused = pause_wall(tt_wall_pause);
     if (paused > 0) {
         errno = before;
         result = repeat(number, a);
-        after = errno;
     }
-    if (paused < 0 || (paused && tt_wall_resume() != 0))
-        add_to_source("; no waits after it changed its namespaces");
-    (void)pthread_setcancelstate(state, NULL);
-    errno = after;
+    resume_wall(paused, "; no waits after it changed its namespaces");
     return result;
+}
+
+int tt_preload_step_aside(void)
+{
+    return tt_preload_is_here() ? pause_wall(tt_wall_pause_unequal) : 0;
+}
+
+void tt_preload_step_back(int paused)
+{
+    resume_wall(paused, "; no waits after it changed its rights");
 }
 
 /* The recording stays as it is now, like that of a process that was killed. */

@@ -28,6 +28,11 @@ int tt_preload_stay(int result);
  * others are ours, these end meanwhile. */
 long tt_preload_call_alone(long number, const long a[6]);
 
+/* Around a call that the C library makes in each thread: ours end meanwhile if their rights
+ * differ from the caller's.  The second takes what the first returned, and keeps errno. */
+int tt_preload_step_aside(void);
+void tt_preload_step_back(int paused);
+
 /* Ends recording for good: the program is about to restrict its system calls. */
 void tt_preload_cease(void);
 

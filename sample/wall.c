@@ -193,6 +193,8 @@ static int parse_where(const char *text, struct tt_sleeper *s)
     return 1;
 }
 
+static int is_denied(void) { return errno == EACCES || errno == EPERM; }
+
 /* 1: it sleeps there; 0: it runs, or is runnable, or that is unknown.  For a program that
  * has given up its rights /proc is closed, even to itself, unless it makes itself
  * dumpable again: its threads count as lost as long as that lasts. */
@@ -200,7 +202,7 @@ static int find_where(struct tt_wall *w, struct tt_sleeper *s)
 {
     char text[256];
     long n = read_about(w->tid, "/syscall", text, sizeof text);
-    const int denied = n < 0 && (errno == EACCES || errno == EPERM);
+    const int denied = n < 0 && is_denied();
     struct tt_recording *r = tt_recording_now();
 
     if (denied != w->denied && r) {
@@ -420,12 +422,13 @@ static void *go_rounds(void *arg)
 
 /* ── The thread that keeps the program's files ────────────────────────────────────── */
 
+TT_NEXT_FUNCTION(int, pthread_create, pthread_t *, const pthread_attr_t *,
+                 void *(*)(void *), void *);
+
 static int create(pthread_t *thread, void *(*run)(void *))
 {
-    int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
-    *(void **)&next = tt_next_function("pthread_create");
-    return next ? next(thread, NULL, run, NULL) : ENOSYS;
+    return next_pthread_create() ? next_pthread_create()(thread, NULL, run, NULL)
+                                 : ENOSYS;
 }
 
 /* When the last thread of the program ended, its files would be closed without being
@@ -442,21 +445,24 @@ static void *guard(void *arg)
     return arg;
 }
 
-/* Does /proc show where threads are, and can a thread have its own table of files? */
-static int is_possible(void)
+/* Does /proc show where threads are? */
+static int is_shown(void)
 {
     char text[16];
 
-    return read_about(getpid(), "/syscall", text, sizeof text) > 0 &&
-           tt_call_system(SYS_close_range, OWN_FILES(1, 0)) != 0 && errno == EINVAL;
+    return read_about(getpid(), "/syscall", text, sizeof text) > 0;
 }
 
-int tt_wall_start(uint32_t hz)
+/* Can a thread have its own table of files? */
+static int has_own_files(void)
+{
+    return tt_call_system(SYS_close_range, OWN_FILES(1, 0)) != 0 && errno == EINVAL;
+}
+
+static int begin_rounds(uint32_t hz)
 {
     sigset_t all, before;
 
-    if (!is_possible())
-        return -TT_ERR_STATE;
     rounds.hz = hz;
     rounds.pid = getpid();
     rounds.end = GOES_ON;
@@ -472,6 +478,17 @@ int tt_wall_start(uint32_t hz)
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rounds.running ? 0 : -TT_ERR_MEMORY;
+}
+
+int tt_wall_start(uint32_t hz)
+{
+    return is_shown() && has_own_files() ? begin_rounds(hz) : -TT_ERR_STATE;
+}
+
+/* What is denied now may be shown later: see find_where. */
+int tt_wall_resume(void)
+{
+    return is_shown() || is_denied() ? begin_rounds(rounds.hz) : -TT_ERR_STATE;
 }
 
 enum { PATIENCE = 2 }; /* s: the ending thread may hold a lock that the rounds need */
@@ -512,10 +529,14 @@ static void wait_until_gone(int tid)
         (void)tt_call_system(SYS_nanosleep, (long[6]){(long)(uintptr_t)&moment});
 }
 
-int tt_wall_pause(void)
+static int is_here(void)
 {
-    if (!rounds.running || !is_alone_with_them())
-        return 0;
+    return rounds.running && rounds.pid == getpid() &&
+           !pthread_equal(pthread_self(), rounds.guard);
+}
+
+static int pause_rounds(void)
+{
     if (!stop())
         return -1;
     wait_until_gone(rounds.tid);
@@ -523,7 +544,37 @@ int tt_wall_pause(void)
     return 1;
 }
 
-int tt_wall_resume(void) { return tt_wall_start(rounds.hz); }
+int tt_wall_pause(void) { return is_here() && is_alone_with_them() ? pause_rounds() : 0; }
+
+/* Is the line that begins so the same in two texts?  0 also if there is none. */
+static int has_same(const char *a, const char *b, const char *name)
+{
+    const char *line = strstr(a, name), *end = line ? strchr(line + 1, '\n') : NULL,
+               *other = strstr(b, name);
+
+    return end && other && strncmp(line, other, (size_t)(end - line) + 1) == 0;
+}
+
+/* Have the calling thread and the rounds' one the same users, groups and capabilities? */
+static int has_same_rights(void)
+{
+    static const char *const lines[] = {
+        "\nUid:", "\nGid:", "\nGroups:", "\nCapPrm:", "\nCapEff:"};
+    char own[2000], ours[2000]; /* bytes; more, if the groups are many */
+
+    if (read_about(own_tid(), "/status", own, sizeof own) <= 0 ||
+        read_about(rounds.tid, "/status", ours, sizeof ours) <= 0)
+        return 0;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!has_same(own, ours, lines[i]))
+            return 0;
+    return 1;
+}
+
+int tt_wall_pause_unequal(void)
+{
+    return is_here() && !has_same_rights() ? pause_rounds() : 0;
+}
 
 void tt_wall_forked(void)
 {
@@ -534,7 +585,8 @@ void tt_wall_forked(void)
     if (w)
         w->held = FREE; /* it was the parent's rounds that held it */
     rounds.cpu = 0;
-    (void)tt_wall_start(rounds.hz);
+    rounds.running = 0;
+    (void)tt_wall_resume();
 }
 
 uint64_t tt_wall_cpu(void) { return __atomic_load_n(&rounds.cpu, __ATOMIC_RELAXED); }

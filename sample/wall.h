@@ -33,8 +33,11 @@ void tt_wall_stop(void);
 void tt_wall_forked(void);
 
 /* For a call that needs the process to have one thread.  1: our threads have ended until
- * tt_wall_resume; 0: there are none, or others; less: they end later, and for good. */
+ * tt_wall_resume; 0: there are none, or others; less: they end later, and for good.  The
+ * second is for a call that the C library makes in each thread, and ends the program if
+ * the results differ: 0 also if our threads have the rights of the calling one. */
 int tt_wall_pause(void);
+int tt_wall_pause_unequal(void);
 int tt_wall_resume(void);
 
 /* By the thread itself; it is not sampled any more when the second returns. */

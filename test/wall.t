@@ -170,6 +170,84 @@ else
     skip "workers that gave up their rights have the time in which they sleep" "only root can give them up"
 fi
 
+# A capability is given up by one thread; the calls after it are made by all of them.
+cat >"$tmp/drop.c" <<'END'
+#define _GNU_SOURCE
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void print(const char *what, int result)
+{
+    printf("%s: %d %d\n", what, result, result ? errno : 0);
+    errno = 0;
+}
+#define PRINT(call) print(#call, call)
+static void limit(int has_none)
+{
+    struct __user_cap_header_struct h = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct d[2];
+    PRINT((int)syscall(SYS_capget, &h, d));
+    for (int i = 0; i < 2; i++)
+        if (has_none)
+            d[i].effective = d[i].permitted = 0;
+        else
+            d[i].effective = d[i].permitted;
+    PRINT((int)syscall(SYS_capset, &h, d));
+}
+int main(int argc, char **argv)
+{
+    const gid_t group = 65534;
+    if (argc > 1) {
+        PRINT(prctl(PR_SET_KEEPCAPS, 1));
+        PRINT(setresuid(65534, 65534, 65534));
+        limit(0);
+    } else {
+        limit(1);
+    }
+    PRINT(setgroups(1, &group));
+    PRINT(initgroups("root", 65534));
+    PRINT(setegid(65534));
+    PRINT(setregid(65534, 65534));
+    PRINT(setresgid(65534, 65534, 65534));
+    PRINT(setgid(65534));
+    PRINT(seteuid(65534));
+    PRINT(setreuid(65534, 65534));
+    PRINT(setresuid(65534, 65534, 65534));
+    PRINT(setuid(65534));
+    printf("%d %d %d %d\n", getuid(), geteuid(), getgid(), getegid());
+    PRINT(prctl(PR_SET_DUMPABLE, 1));
+    fflush(stdout);
+    if (fork() == 0)
+        _exit(0);
+    wait(NULL);
+    usleep(600000);
+    return 3;
+}
+END
+gcc -O1 -o "$tmp/drop" "$tmp/drop.c"
+dropped()
+{
+    local status
+    "$tmp/drop" "$@" >"$tmp/bare"
+    "$tallytree" record --wall --force -o "$tmp/tt" -- "$tmp/drop" "$@" >"$tmp/out" 2>"$tmp/err"
+    status=$?
+    diff "$tmp/bare" "$tmp/out" && [ $status = 3 ] || { cat "$tmp/err"; return 1; }
+}
+slept() { "$tallytree" report flat --limit all --csv "$tmp/tt" | awk -F, '/waits: sleep/ { found = $6 > 3e8 } { print } END { exit !found }'; }
+if [ "$(id -u)" = 0 ]; then
+    try "a program that gives up a capability in one thread goes on" dropped
+    try "and its sleep after that is recorded" slept
+    try "so does one that keeps capabilities" dropped keeps
+    try "and its sleep after that is recorded, too" slept
+else
+    skip "a program that gives up a capability in one thread goes on" "only root can give it up"
+fi
+
 # Calls that need the process to have one thread.
 cat >"$tmp/alone.c" <<'END'
 #include <errno.h>
@@ -202,7 +280,6 @@ alone()
         "$tallytree" record --wall --force -o "$tmp/tt" -- "$tmp/alone" "$@" >"$tmp/out" 2>"$tmp/err" || return
     diff "$tmp/bare" "$tmp/out"
 }
-slept() { "$tallytree" report flat --limit all --csv "$tmp/tt" | awk -F, '/waits: sleep/ { found = $6 > 3e8 } { print } END { exit !found }'; }
 try "calls that need a process of one thread have the results that they have alone" alone
 try "and the sleep after them is recorded" slept
 try "and if no thread can be created after them" alone pid
