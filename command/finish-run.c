@@ -280,6 +280,18 @@ static void tell_interpreters(const struct tt_profile *p)
     }
 }
 
+/* A program may restrict itself so that recording cannot go on: see preload.c. */
+static void tell_ends(const struct tt_profile *p)
+{
+    static const char until[] = "; until it ";
+
+    for (uint32_t i = 0; i < p->facts; i++) {
+        const char *end = strstr(tt_profile_string(p, p->fact[i].text), until);
+        if (end && strcmp(tt_profile_string(p, p->fact[i].name), "source") == 0)
+            tt_complain("a process was recorded only %s", end + 2);
+    }
+}
+
 /* A recording from outside has many processes. */
 static int count_processes(const struct tt_profile *p)
 {
@@ -330,6 +342,7 @@ static void summarise(const struct tt_gathering *g, const struct tt_profile *p,
             (unsigned long long)tt_fact_number(p, "lost.samples"));
     tell(p, "rate");
     tell_interpreters(p);
+    tell_ends(p);
     for (char *const *u = found->unseen; u && *u; u++)
         unseen++;
     if (unseen)

@@ -331,6 +331,8 @@ static int find_program(char *path, const char *file, int in_path)
                                          : join(path, "", 0, file) && is_executable(path);
 }
 
+static int is_without_us; /* set before the system calls of this process are restricted */
+
 /* Notes a program.  Returns whether LD_PRELOAD must not contain our libraries. */
 static int note(const char *file, int in_path, char *const environment[])
 {
@@ -339,6 +341,8 @@ static int note(const char *file, int in_path, char *const environment[])
     const char *list;
     char path[ROOM];
 
+    if (is_without_us)
+        return environment && find_us(environment);
     if (!folder[0] || !file)
         return 0;
     if (!is_text(&unit, file) || !is_environment(environment)) {
@@ -366,6 +370,8 @@ static int note_open(int fd, char *const environment[])
     const int saved = errno;
     long length;
 
+    if (is_without_us)
+        return note(NULL, 0, environment);
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     length = tt_call_system(SYS_readlinkat,
                             (long[6]){AT_FDCWD, (long)(uintptr_t)link,
@@ -381,6 +387,8 @@ static int note_at(int at, const char *path, char *const environment[])
 {
     uintptr_t unit = 1;
 
+    if (is_without_us)
+        return note(NULL, 0, environment);
     if (!is_text(&unit, path))
         return 0;
     if (!*path)
@@ -418,6 +426,19 @@ static void leave_us_out(char *const environment[], size_t count, char **copy, c
     shorten(list, rest);
     for (size_t i = 0; i <= count; i++)
         copy[i] = environment[i] == list ? rest : environment[i];
+}
+
+/* The C library's system() and popen() start programs with `environ`, unseen by us: so it is
+ * changed in place.  Not in a child of vfork: it is its parent's, which is not restricted. */
+void tt_preload_start_without_us(void)
+{
+    const char *list = find_us(environ), *library;
+    size_t length = list ? find_library(list, &library) : 0;
+
+    is_without_us = 1;
+    if (length && tt_preload_is_here())
+        memmove((char *)(uintptr_t)library, library + length,
+                strlen(library + length) + 1);
 }
 
 /* Calls `call` with an environment, on the stack, without our libraries. */

@@ -12,4 +12,8 @@ void tt_preload_note_failure(const char *folder, int error, int reason);
 /* As the system call. */
 int tt_preload_execve(const long a[6]);
 
+/* From now on programs are started without our libraries: they inherit what these would
+ * not survive. */
+void tt_preload_start_without_us(void);
+
 #endif

@@ -208,17 +208,46 @@ TT_INTERPOSE int sigaltstack(const stack_t *wanted, stack_t *before)
     return error;
 }
 
-/* ── Sandboxes ────────────────────────────────────────────────────────────────────── */
+/* ── Limits that the program sets itself ──────────────────────────────────────────── */
 
-/* A filter of system calls does not know ours, and would kill the process for them. */
-static void before_filter(void)
+long tt_preload_call(long number, ...) __attribute__((used, visibility("hidden")));
+
+/* The C library's syscall. */
+long (*tt_next_syscall)(long, ...)
+    __attribute__((used, visibility("hidden"))) = tt_preload_call;
+long (*tt_system_function)(long, ...);
+
+static void cease(const char *until)
 {
     if (tt_looker && __atomic_load_n(&tt_on, __ATOMIC_RELAXED))
-        tt_preload_cease();
+        tt_preload_cease(until);
+}
+
+/* A filter of system calls does not know ours, and would kill the process for them.  What
+ * it starts inherits the filter. */
+static void before_filter(void)
+{
+    tt_preload_start_without_us();
+    cease("; until it filtered its calls, without what it then started");
 }
 
 /* Without a filter the call only asks: can there be filters? */
 static int is_filter(const long a[6]) { return a[1] != SECCOMP_MODE_FILTER || a[2]; }
+
+static void before_prctl(const long a[6])
+{
+    if (a[0] == PR_SET_SECCOMP && is_filter(a))
+        before_filter();
+    if (a[0] == PR_SET_TSC && a[1] == PR_TSC_SIGSEGV) {
+        tt_preload_start_without_us();
+        cease("; until it forbade the counter, without what it then started");
+    }
+    if (a[0] == PR_SET_SYSCALL_USER_DISPATCH && a[1] != PR_SYS_DISPATCH_OFF) {
+        cease("; until it handled its system calls itself");
+        if (tt_next_syscall != tt_preload_call)
+            tt_system_function = tt_next_syscall;
+    }
+}
 
 TT_INTERPOSE int prctl(int option, ...)
 {
@@ -229,8 +258,7 @@ TT_INTERPOSE int prctl(int option, ...)
     for (int i = 1; i < 5; i++)
         a[i] = va_arg(list, long);
     va_end(list);
-    if (option == PR_SET_SECCOMP && is_filter(a))
-        before_filter();
+    before_prctl(a);
     return (int)tt_call_system(SYS_prctl, a);
 }
 
@@ -286,7 +314,6 @@ static long become(long number, const long a[6])
     return tt_preload_stay((int)tt_call_system(number, a));
 }
 
-long tt_preload_call(long number, ...) __attribute__((used, visibility("hidden")));
 long tt_preload_call(long number, ...)
 {
     long a[6];
@@ -299,8 +326,8 @@ long tt_preload_call(long number, ...)
     if (number == SYS_seccomp && a[0] != SECCOMP_GET_ACTION_AVAIL &&
         a[0] != SECCOMP_GET_NOTIF_SIZES && (a[0] != SECCOMP_SET_MODE_FILTER || a[2]))
         before_filter();
-    if (number == SYS_prctl && a[0] == PR_SET_SECCOMP && is_filter(a))
-        before_filter();
+    if (number == SYS_prctl)
+        before_prctl(a);
     if (is_our_action(number, a))
         return set_our_action(a);
     if (number == SYS_rt_sigaction)
@@ -317,9 +344,6 @@ long tt_preload_call(long number, ...)
 /* A child that begins on a stack that the program gives it, or on its parent's, must not
  * return through a frame of this library: these calls jump to the C library's function,
  * and leave no frame here. */
-long (*tt_next_syscall)(long, ...)
-    __attribute__((used, visibility("hidden"))) = tt_preload_call;
-
 void tt_preload_find_syscall(void)
 {
     void *next = tt_next_function("syscall");

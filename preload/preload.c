@@ -462,14 +462,14 @@ void tt_preload_step_back(int paused)
 }
 
 /* The recording stays as it is now, like that of a process that was killed. */
-void tt_preload_cease(void)
+void tt_preload_cease(const char *until)
 {
     tt_preload_note_programs(NULL);
     tt_wall_stop();
     tt_sampler_cease();
     if (has_collector())
         tt_preload_collector.stop();
-    add_to_source("; until it filtered its system calls");
+    add_to_source(until);
     preload.pid = 0;
     tt_cease();
 }

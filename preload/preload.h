@@ -33,8 +33,9 @@ long tt_preload_call_alone(long number, const long a[6]);
 int tt_preload_step_aside(void);
 void tt_preload_step_back(int paused);
 
-/* Ends recording for good: the program is about to restrict its system calls. */
-void tt_preload_cease(void);
+/* Ends recording for good: the program is about to restrict what its code may do.  `until`
+ * is added to the header's source. */
+void tt_preload_cease(const char *until);
 
 /* Looks for interpreters in the loaded modules, and lists them in the header. */
 void tt_preload_find_interpreters(void);

@@ -493,12 +493,19 @@ int tt_wall_resume(void)
 
 enum { PATIENCE = 2 }; /* s: the ending thread may hold a lock that the rounds need */
 
+/* Not in a child that no handler of fork has seen, nor when the guard ends the program. */
+static int is_here(void)
+{
+    return rounds.running && rounds.pid == getpid() &&
+           !pthread_equal(pthread_self(), rounds.guard);
+}
+
 /* 1: both threads have ended. */
 static int stop(void)
 {
     struct timespec until;
 
-    if (!rounds.running || pthread_equal(pthread_self(), rounds.guard))
+    if (!is_here())
         return 0;
     rounds.running = 0;
     end_rounds(STOPPED);
@@ -527,12 +534,6 @@ static void wait_until_gone(int tid)
     while (tt_call_system(SYS_tgkill, (long[6]){rounds.pid, tid, 0}) == 0 &&
            tt_clock_monotonic() < until)
         (void)tt_call_system(SYS_nanosleep, (long[6]){(long)(uintptr_t)&moment});
-}
-
-static int is_here(void)
-{
-    return rounds.running && rounds.pid == getpid() &&
-           !pthread_equal(pthread_self(), rounds.guard);
 }
 
 static int pause_rounds(void)

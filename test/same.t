@@ -131,6 +131,156 @@ guarded()
 try "a page is the guard of such a stack that is lent" guarded 4096
 try "a larger page is, too" guarded 16384
 try "a program that filters its system calls goes on" compare "$nasty" seccomp
+# What a program does after it has restricted itself; and what it starts.
+cat >"$tmp/limits.c" <<'END'
+#define _GNU_SOURCE
+#include <link.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile char selector;
+static volatile int seen;
+static unsigned long low, size;
+static void burn(void)
+{
+    for (volatile long i = 0; i < 60000000; i++)
+        ;
+}
+static void *run(void *arg)
+{
+    burn();
+    return arg;
+}
+static void use_threads(void)
+{
+    pthread_t t;
+    printf("%d", pthread_create(&t, NULL, run, NULL));
+    burn();
+    printf(" %d\n", pthread_join(t, NULL));
+    fflush(stdout);
+}
+static void start(char **words)
+{
+    pid_t child;
+    int status = 0;
+    extern char **environ;
+    printf("%d", posix_spawnp(&child, words[0], NULL, NULL, words, environ));
+    printf(" %d", waitpid(child, &status, 0) == child);
+    printf(" %d", status);
+    fflush(stdout);
+    printf(" %d", system("exit 5"));
+    if ((child = fork()) == 0) {
+        burn();
+        exit(4);
+    }
+    printf(" %d", waitpid(child, &status, 0) == child);
+    printf(" %d", status);
+    fflush(stdout);
+    if ((child = vfork()) == 0) {
+        execve(words[0], words, environ);
+        _exit(9);
+    }
+    printf(" %d", waitpid(child, &status, 0) == child);
+    printf(" %d\n", status);
+    fflush(stdout);
+}
+/* No call of ours: numbers that kill, as a sandbox may have. */
+static void filter(void)
+{
+    static const int numbers[] = {SYS_timer_create, SYS_flock, SYS_fallocate, SYS_ftruncate, SYS_symlinkat, SYS_getpid};
+    struct sock_filter f[32] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    struct sock_fprog p = {1, f};
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        f[p.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)numbers[i], 0, 1);
+        f[p.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    }
+    f[p.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    printf("%d", prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    printf(" %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p));
+}
+static void on_call(int number) { seen++, selector = 0; }
+static int find(struct dl_phdr_info *i, size_t n, void *arg)
+{
+    for (int k = 0; strstr(i->dlpi_name, "/libc.so.6") && k < i->dlpi_phnum; k++)
+        if (i->dlpi_phdr[k].p_type == PT_LOAD && i->dlpi_phdr[k].p_flags & PF_X)
+            low = i->dlpi_addr + i->dlpi_phdr[k].p_vaddr, size = i->dlpi_phdr[k].p_memsz;
+    return 0;
+}
+/* As Wine: only the C library's code may make system calls. */
+static void dispatch(void)
+{
+    void *p;
+    stack_t none;
+    dl_iterate_phdr(find, NULL);
+    signal(SIGSYS, on_call);
+    printf("%d", prctl(59, 1, low, size, &selector));
+    selector = 1;
+    burn();
+    p = mmap(NULL, 10000, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    p = mremap(p, 10000, 100000, MREMAP_MAYMOVE);
+    p = munmap(p, 100000) ? NULL : malloc(3000000);
+    free(p);
+    sigaltstack(NULL, &none);
+    signal(SIGUSR1, SIG_IGN);
+    if (syscall(SYS_getppid) != getppid() || prctl(PR_GET_DUMPABLE) < 0 || !p)
+        seen += 1000;
+    close(dup(1));
+    selector = 0;
+    printf(" %d\n", seen);
+}
+int main(int argc, char **argv)
+{
+    setvbuf(stdout, NULL, _IOFBF, 4096);
+    burn();
+    if (strcmp(argv[1], "counter") == 0)
+        printf("%d\n", prctl(PR_SET_TSC, PR_TSC_SIGSEGV));
+    else if (strcmp(argv[1], "filter") == 0)
+        filter();
+    else
+        dispatch();
+    use_threads();
+    start(argv + 2);
+    if (argc > 3)
+        _exit(6);
+    execvp(argv[2], argv + 2);
+    return 7;
+}
+END
+cc -O1 -w -pthread -o "$tmp/limits" "$tmp/limits.c"
+limited()
+{
+    local collectors=("" --wall --heap --locks)
+    compare "$tmp/limits" "$@"
+}
+# ends WORDS... - the header's reason, and the message
+ends() { "$tallytree" report header "$tmp/tt" | grep "; until it $*" && grep "^tallytree: a process was recorded only until it $*" "$tmp/err.with"; }
+try "a program that filters its system calls starts others" limited filter /bin/true
+try "and the header says that those are not recorded" ends "filtered its calls, without what it then started"
+try "and ends at once" limited filter /bin/true at once
+# Other processors have no such limit.
+if [ "$(uname -m)" = x86_64 ]; then
+    try "a program may forbid to read the processor's counter" limited counter /bin/echo
+    try "and end at once" limited counter /bin/echo at once
+    try "and the header says when" ends "forbade the counter, without what it then started"
+    alone "$tmp/limits" dispatch /bin/true
+    if grep -q "^0 0$" "$tmp/out"; then
+        try "a program may handle system calls itself that are not the C library's" limited dispatch /bin/true
+        try "and the header says when, then, too" ends "handled its system calls itself"
+    else
+        skip "a program may handle system calls itself that are not the C library's" "the system has no such calls"
+    fi
+fi
 try "children are made by a handler, wherever the program is" compare "$nasty" handler
 try "and return from it, and go on" compare "$nasty" returning
 try "a chain of children passes a status on" compare "$nasty" chain 20
