@@ -18,7 +18,7 @@
 #include "tallytree.h"
 
 static const char started[] = ".started.", bare[] = ".bare.", apart[] = ".apart.",
-                  failed[] = ".failed.";
+                  failed[] = ".failed.", tight[] = ".tight.";
 
 static int begins(const char *name, const char *with)
 {
@@ -53,6 +53,9 @@ static char *describe(const char *path, const char *note)
         why = " was started where the preload library is missing, as after chroot: "
               "--counter "
               "page-faults records it from outside";
+    else if (begins(note, tight))
+        why = " has a limit of memory (ulimit -v or -d) of which a recording would take "
+              "a large part: raise the limit, or use a smaller --budget";
     else if (begins(note, TT_UNSEEN_EVENTS))
         why = " has more rights than the user that started it, or cannot be read: the "
               "system "
@@ -102,7 +105,7 @@ char **tt_unseen_take(const char *folder)
     while (d && (e = readdir(d)))
         if (begins(e->d_name, started) || begins(e->d_name, bare) ||
             begins(e->d_name, apart) || begins(e->d_name, failed) ||
-            begins(e->d_name, TT_UNSEEN_EVENTS))
+            begins(e->d_name, tight) || begins(e->d_name, TT_UNSEEN_EVENTS))
             take_note(&texts, d, e->d_name);
     if (d)
         closedir(d);

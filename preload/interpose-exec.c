@@ -5,6 +5,7 @@
  *      FOLDER/.bare.HASH     ->  /path/of/program         without: it is not seen
  *      FOLDER/.apart.HASH    ->  /path/of/program         no library or folder there
  *      FOLDER/.failed.HASH   ->  ERROR:ERRNO/path/of/program    its recording cannot begin
+ *      FOLDER/.tight.HASH    ->  /path/of/program         its limit of memory is low
  *
  * Whether the library can be loaded into them is checked at the end.  A link stores the
  * path without opening a file here, which a program with several threads might notice; a
@@ -26,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -265,7 +267,7 @@ static int has_us_there(const char *list)
     return is_readable(path);
 }
 
-enum note { STARTED, BARE, APART, FAILED };
+enum note { STARTED, BARE, APART, FAILED, TIGHT };
 
 static int is_ours(int fd)
 {
@@ -284,7 +286,8 @@ static int is_at_its_path(void)
 
 static void make_note(const char *path, enum note kind)
 {
-    static const char *const prefix[] = {".started.", ".bare.", ".apart.", ".failed."};
+    static const char *const prefix[] = {".started.", ".bare.", ".apart.", ".failed.",
+                                         ".tight."};
     static const char digit[] = "0123456789abcdef";
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
     char name[sizeof folder];
@@ -309,7 +312,7 @@ static void make_note(const char *path, enum note kind)
 }
 
 /* A link needs no memory and no room in a file, which may be what there is none of. */
-void tt_preload_note_failure(const char *in, int error, int reason)
+static void note_self(const char *in, const char *before, enum note kind)
 {
     char target[ROOM + 24], path[ROOM];
     const long length = tt_call_system(
@@ -319,10 +322,37 @@ void tt_preload_note_failure(const char *in, int error, int reason)
     if (length <= 0 || strlen(in) >= sizeof folder - 40)
         return;
     path[length] = '\0';
-    (void)snprintf(target, sizeof target, "%d:%d%s", error, reason, path);
+    (void)snprintf(target, sizeof target, "%s%s", before, path);
     memcpy(folder, in, strlen(in) + 1);
-    make_note(target, FAILED);
+    make_note(target, kind);
     folder[0] = '\0';
+}
+
+void tt_preload_note_failure(const char *in, int error, int reason)
+{
+    char numbers[24];
+
+    (void)snprintf(numbers, sizeof numbers, "%d:%d", error, reason);
+    note_self(in, numbers, FAILED);
+}
+
+void tt_preload_note_tight(const char *in) { note_self(in, "", TIGHT); }
+
+int tt_preload_is_tight(uint64_t bytes, uint64_t data)
+{
+    enum { SHARE = 4 };
+    struct rlimit space, private;
+
+    return (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur / SHARE < bytes) ||
+           (getrlimit(RLIMIT_DATA, &private) == 0 && private.rlim_cur / SHARE < data);
+}
+
+/* Could the loader not map our libraries into the program? */
+static int has_no_room(void)
+{
+    enum { LIBRARY = 4 << 20 };
+
+    return tt_preload_is_tight(LIBRARY, LIBRARY);
 }
 
 static int find_program(char *path, const char *file, int in_path)
@@ -336,7 +366,7 @@ static int is_without_us; /* set before the system calls of this process are res
 /* Notes a program.  Returns whether LD_PRELOAD must not contain our libraries. */
 static int note(const char *file, int in_path, char *const environment[])
 {
-    int saved = errno, is_apart, is_other = 0;
+    int saved = errno, is_tight, is_apart, is_other = 0;
     uintptr_t unit = 1;
     const char *list;
     char path[ROOM];
@@ -350,17 +380,19 @@ static int note(const char *file, int in_path, char *const environment[])
         return 0;
     }
     list = find_us(environment);
+    is_tight = list && has_no_room();
     is_apart = list && !has_us_there(list);
     if (find_program(path, file, in_path)) {
         is_other = list && !is_apart && !takes_us(path);
         if (make_absolute(path))
-            make_note(path, !list ? BARE
+            make_note(path, !list      ? BARE
+                            : is_tight ? TIGHT
                             : is_apart || (beyond.fd && !is_executable(folder))
                                 ? APART
                                 : STARTED);
     }
     errno = saved;
-    return is_apart || is_other;
+    return is_tight || is_apart || is_other;
 }
 
 /* The same for a descriptor. */

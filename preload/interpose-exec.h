@@ -3,6 +3,8 @@
 #ifndef TT_INTERPOSE_EXEC_H
 #define TT_INTERPOSE_EXEC_H
 
+#include <stdint.h>
+
 /* Notes the programs that are started in this folder; NULL: off. */
 void tt_preload_note_programs(const char *folder);
 
@@ -11,6 +13,11 @@ void tt_preload_note_failure(const char *folder, int error, int reason);
 
 /* As the system call. */
 int tt_preload_execve(const long a[6]);
+
+/* Would so many bytes of address space, or of private data, be more than a part of what this
+ * process may have?  And notes that it is not recorded for that. */
+int tt_preload_is_tight(uint64_t bytes, uint64_t data);
+void tt_preload_note_tight(const char *folder);
 
 /* From now on programs are started without our libraries: they inherit what these would
  * not survive. */

@@ -278,19 +278,32 @@ static const char *start_wall(uint32_t hz)
                : "; the system does not allow access to waiting threads";
 }
 
+/* What we map could be what the program's next malloc needs: our tables, and the stacks of
+ * the two threads. */
+static int is_tight(const struct tt_options *o, int has_threads)
+{
+    const uint64_t own = (uint64_t)(has_threads ? 24 : 8) << 20;
+
+    return tt_preload_is_tight(o->budget + own, own);
+}
+
+enum { IS_TIGHT = 1 }; /* no error of tt_start */
+
 static int start(const char *words, const char *folder)
 {
     struct tt_native_sampler_options looks = {0};
     struct tt_options o;
     int error = tt_options_read(&o, words, NULL);
 
+    looks.wall = secure_getenv("TALLYTREE_WALL") != NULL;
+    if (!error && is_tight(&o, looks.wall))
+        return IS_TIGHT;
     if (!error)
         error = tt_folder_output(&o, folder);
     if (error)
         return error;
     read_times(&looks);
     read_interpreters(&o);
-    looks.wall = secure_getenv("TALLYTREE_WALL") != NULL;
     read_clock();
     if (times_exactly(&o))
         looks.metric = tt_metric_get(looks.wall ? "wall" : "cpu", "ns");
@@ -359,10 +372,12 @@ static void begin(void)
     if (!words || !folder || is_simulated())
         return;
     error = start(words, folder);
-    if (error) {
+    if (error == IS_TIGHT)
+        tt_preload_note_tight(folder);
+    else if (error)
         tt_preload_note_failure(folder, error, error == -TT_ERR_FILE ? errno : 0);
+    if (error)
         return;
-    }
     preload.pid = getpid();
     preload.cpu = process_cpu();
     say_source();

@@ -370,9 +370,9 @@ no_room()
 {
     local limit
     printf 'int main(void) { return 7; }\n' >"$work/seven.c" && cc -o "$work/seven" "$work/seven.c" || return
-    for limit in "-f 8:.*created.*File too large" "-v 40000:.*memory"; do
-        status 7 "${record[@]}" bash -c "ulimit ${limit%:*}; exec $work/seven" &&
-            "$tallytree" report header --csv "$work/any.tt" | grep "^entry.*,unseen,.*/seven: its recording could not begin: ${limit#*:}" || return
+    for limit in "-f 8:: its recording could not begin: .*created.*File too large" "-v 40000: has a limit of memory"; do
+        status 7 "${record[@]}" bash -c "ulimit ${limit%%:*}; exec $work/seven" &&
+            "$tallytree" report header --csv "$work/any.tt" | grep "^entry.*,unseen,.*/seven${limit#*:}" || return
     done
 }
 try "a program whose recording cannot begin is named there, too, with the reason" no_room

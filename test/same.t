@@ -397,6 +397,37 @@ little() { local collectors=("--budget 1M"); "$@"; }
 # Within the limit of 40 MB that it sets; the 8 MB that are often the limit are too few.
 locks="with a small budget a program locks all its memory under a limit"
 if (ulimit -l 40960) 2>/dev/null; then try "$locks" little compare "$nasty" mlock; else skip "$locks" "the limit of locked memory cannot be raised"; fi
+# Limits of all memory, and of data: the program sets them, and becomes one that allocates.
+cat >"$tmp/room.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    int which = argc > 1 && *argv[1] == 'd' ? RLIMIT_DATA : RLIMIT_AS;
+    struct rlimit r;
+    if (argc < 3)
+        return printf("%d\n", malloc(20 << 20) != NULL) < 0;
+    r.rlim_cur = r.rlim_max = strtoul(argv[2], NULL, 10) << 20;
+    return setrlimit(which, &r) || execl(argv[0], argv[0], (char *)NULL);
+}
+END
+"${CC:-cc}" -O1 -o "$tmp/room" "$tmp/room.c"
+roomy()
+{
+    local collectors=("" --wall --heap --locks) limit
+    for limit in "d 1" "d 30" "a 30" "a 100" "a 200"; do
+        # shellcheck disable=SC2086
+        compare "$tmp/room" $limit || { echo "limit $limit"; return 1; }
+    done
+}
+try "a program has the memory that its limit allows" roomy
+try "and the header says why it is not recorded" grep "room has a limit of memory (ulimit -v or -d)" <("$tallytree" report header "$tmp/tt")
+tight() { (ulimit -v 200000 && with -- "$tmp/room") && [ "$(cat "$tmp/out.with")" = $'1\nstatus 0' ] && grep "nothing was recorded: .* has a limit of memory" "$tmp/err.with"; }
+try "if nothing is recorded that is said" tight
+enough() { (ulimit -v 200000 && with --force --budget 1M -- "$tmp/room") && grep -x "tallytree: .*room: .* of 1 process .*" "$tmp/err.with"; }
+try "with a small budget it is" enough
 # The compiler's sanitizers interpose the same functions.
 sanitized()
 {
