@@ -902,15 +902,15 @@ uint32_t tt_perf_processors(const struct tt_perf *e)
 uint64_t tt_perf_idle(const struct tt_perf *e)
 {
     FILE *f = fopen("/proc/stat", "re");
-    unsigned long long idle, waits, sum = 0;
+    unsigned long long idle, waiting, sum = 0;
     char line[256];
     long i;
 
     while (f && fgets(line, sizeof line, f))
         if (strncmp(line, "cpu ", 4) != 0 && /* their sum */
-            sscanf(line, "cpu%ld %*u %*u %*u %llu %llu", &i, &idle, &waits) == 3 &&
+            sscanf(line, "cpu%ld %*u %*u %*u %llu %llu", &i, &idle, &waiting) == 3 &&
             i >= 0 && i < e->processors && e->ring[i].page)
-            sum += idle + waits;
+            sum += idle + waiting;
     if (f)
         (void)fclose(f);
     return sum * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
