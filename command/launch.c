@@ -27,10 +27,13 @@ static volatile pid_t running; /* 0: not yet, or no more */
 static volatile pid_t waker;   /* 0: none */
 static struct sigaction before[SIGNALS];
 
-static int is_fault(int number)
+/* What the system sends for an instruction or a call of ours, which then repeats. */
+static int is_ours(int number, const siginfo_t *info)
 {
-    return number == SIGILL || number == SIGTRAP || number == SIGBUS ||
-           number == SIGFPE || number == SIGSEGV || number == SIGSYS;
+    return info->si_code > 0 &&
+           (number == SIGILL || number == SIGTRAP || number == SIGBUS ||
+            number == SIGFPE || number == SIGSEGV || number == SIGSYS ||
+            number == SIGTTIN || number == SIGTTOU);
 }
 
 /* Has another process sent it?  What the terminal sends reaches the program anyway, as it goes
@@ -47,8 +50,8 @@ static void send_on(int number, siginfo_t *info, void *context)
     const int saved = errno;
 
     (void)context;
-    if (is_fault(number) && info->si_code > 0)
-        (void)signal(number, SIG_DFL); /* our fault, which repeats */
+    if (is_ours(number, info))
+        (void)signal(number, SIG_DFL);
     else if (!running || (!is_sent(info) && number != SIGHUP))
         ;
     else if (info->si_code == SI_QUEUE)

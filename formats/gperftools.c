@@ -293,12 +293,13 @@ static int take_function(struct gperftools *g, char *line)
 /* At the end of a file that has no mappings: has it all that its first line states?
  * gperftools leaves stacks out if there are too many for its buffer, but writes its mappings
  * then, too.  jemalloc's totals are estimates, which the figures of the stacks need not add
- * up to. */
+ * up to.  Tools leave out stacks of which nothing is alive. */
 static int check_whole(const struct gperftools *g)
 {
+    enum { ALIVE = 2 };
     if (g->is_jemalloc && g->sample.count && !g->has_figures)
         return tt_source_fail(g->s, "the file ends after a stack, before its figures");
-    for (int i = 0; i < 4 && !g->is_jemalloc; i++)
+    for (int i = 0; i < ALIVE && !g->is_jemalloc; i++)
         if (g->found[i] < g->stated[i])
             return tt_source_fail(g->s,
                                   "the file was cut off: its first line states %llu %s, "
@@ -306,6 +307,8 @@ static int check_whole(const struct gperftools *g)
                                   (unsigned long long)g->stated[i],
                                   i % 2 ? "bytes" : "allocations",
                                   (unsigned long long)g->found[i]);
+    if (!g->is_jemalloc && g->found[ALIVE] < g->stated[ALIVE])
+        tt_builder_fact(g->b, "cut off", TT_FACT_SUM, 1, "");
     return 0;
 }
 

@@ -538,7 +538,10 @@ static void put_event(struct writing *x, char type, uint32_t frame)
     tt_put(x->w, "\",\"frame\":");
     tt_put_number(x->w, frame);
     tt_put(x->w, ",\"at\":");
-    tt_put_figure(x->w, x->m, x->at);
+    if (x->m)
+        tt_put_figure(x->w, x->m, x->at);
+    else
+        tt_put_number(x->w, x->at);
     tt_put_char(x->w, '}');
     x->any = 1;
 }

@@ -84,7 +84,7 @@ a;a 7000'
 try "or by the policy that is asked for" policy 'a 2000
 a;a 3000
 a;a;a 4000' --recursion none
-wrong_policy() { ! policy '' --recursion sometimes 2>"$dir/said" && grep -q "export: '--recursion sometimes'" "$dir/said"; }
+wrong_policy() { ! policy '' --recursion sometimes 2>"$dir/said" && grep -q "export: '--recursion' cannot be 'sometimes'" "$dir/said"; }
 try "which must be one" wrong_policy
 merged() { "$tallytree" merge --recursion block --budget 1M -o "$dir/merged.tt" "$dir/trace" && "$tallytree" report header "$dir/merged.tt" | grep -q '1 MiB'; }
 try "merge takes it, and a budget, too" merged

@@ -14,7 +14,7 @@ int main(void)
     return 0;
 }
 END2
-printf 'push a\npush b\npop\npop\n' >events
+printf 'block a file=a.c line=1\npush a\npush b\npop\npop\n' >events
 "$tallytree" replay events -o recording >/dev/null 2>&1
 "$tallytree" merge -o profile recording || exit 1
 
