@@ -51,6 +51,8 @@ struct chrome {
     struct tt_frames names;
     struct tt_pairs threads;
     struct tt_vector thread;          /* struct thread */
+    struct tt_pairs ids;              /* of processes and threads that are no numbers */
+    struct tt_vector id_text;         /* char *, their texts */
     struct tt_vector begin, end;      /* struct mark */
     struct tt_v8 v8;                  /* samples */
     uint64_t order, unbalanced, lost; /* lost: without a time */
@@ -150,6 +152,32 @@ static void read_arguments(struct chrome *c, struct event *e)
             tt_json_skip(j);
 }
 
+/* An id that is a text is a name, too. */
+static uint64_t read_id(struct chrome *c)
+{
+    const uint64_t id = tt_chrome_read_id(&c->json);
+    const char *text = c->json.text;
+    char **kept;
+    int64_t n;
+
+    if (tt_decimal(text, 0, &n))
+        return id;
+    kept = tt_pairs_item(&c->ids, &c->id_text, id, 0, NULL);
+    if (kept && !*kept && (*kept = tt_memory_get(c->s->memory, strlen(text) + 1)))
+        strcpy(*kept, text);
+    if (!kept || !*kept)
+        tt_source_no_memory(c->s);
+    return id;
+}
+
+/* NULL: it is a number. */
+static const char *text_of(const struct chrome *c, uint64_t id)
+{
+    const uint32_t *number = tt_pairs_find(&c->ids, id, 0);
+
+    return number ? ((char **)c->id_text.item)[*number - 1] : NULL;
+}
+
 static void read_field(struct chrome *c, struct event *e)
 {
     struct tt_json *j = &c->json;
@@ -163,9 +191,9 @@ static void read_field(struct chrome *c, struct event *e)
     else if (tt_json_is(j, "dur") || (tt_json_is(j, "tdur") && !e->has_length))
         read_time(j, &e->length, &e->has_length);
     else if (tt_json_is(j, "pid"))
-        e->pid = tt_chrome_read_id(j);
+        e->pid = read_id(c);
     else if (tt_json_is(j, "tid"))
-        e->thread = tt_chrome_read_id(j);
+        e->thread = read_id(c);
     else if (tt_json_is(j, "id") && e->phase != 'O')
         e->id = tt_json_plain(j) ? tt_chrome_id(j->text) : e->id;
     else if (tt_json_is(j, "args"))
@@ -527,11 +555,14 @@ static struct mark *end_of_thread(struct mark *m, const struct mark *end, uint32
 static int play_thread(struct play *p, uint32_t number)
 {
     const struct thread *t = (const struct thread *)p->c->thread.item + number;
-    uint32_t strand = tt_events_strand(p->c->events, t->process, t->name, t->pid, t->id);
+    const char *pid = text_of(p->c, t->pid), *id = text_of(p->c, t->id);
+    uint32_t strand = tt_events_strand(p->c->events, t->process ? t->process : pid,
+                                       t->name ? t->name : id, t->pid, t->id);
     int error = 0;
 
     if (strand == TT_NONE)
         return tt_source_no_memory(p->c->s);
+    tt_events_hide_numbers(p->c->events, strand, pid != NULL, id != NULL);
     tt_events_switch(p->c->events, strand);
     p->last = p->begin < p->begins ? p->begin->at : 0;
     while (!error && (p->begin < p->begins || p->end < p->ends ||
@@ -628,8 +659,9 @@ static void name_thread(void *arg, uint64_t pid, uint64_t id, const char **proce
     const uint32_t *number = tt_pairs_find(&c->threads, pid, id);
     const struct thread *t = c->thread.item;
 
-    *process = number ? t[*number - 1].process : NULL;
-    *name = number ? t[*number - 1].name : NULL;
+    *process = number && t[*number - 1].process ? t[*number - 1].process
+                                                : text_of(c, pid);
+    *name = number && t[*number - 1].name ? t[*number - 1].name : text_of(c, id);
 }
 
 static int read_all(struct chrome *c)
@@ -664,6 +696,8 @@ static int read_chrome(struct tt_source *s, struct tt_builder *b)
     tt_frames_init(&c.names, b, s->memory);
     tt_v8_init(&c.v8, s, b);
     tt_pairs_init(&c.threads, s->memory);
+    tt_pairs_init(&c.ids, s->memory);
+    tt_vector_init(&c.id_text, s->memory, sizeof(char *));
     tt_vector_init(&c.thread, s->memory, sizeof(struct thread));
     tt_vector_init(&c.begin, s->memory, sizeof(struct mark));
     tt_vector_init(&c.end, s->memory, sizeof(struct mark));

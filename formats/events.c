@@ -145,6 +145,17 @@ uint32_t tt_events_strand(struct tt_events *e, const char *process, const char *
     return *number;
 }
 
+void tt_events_hide_numbers(struct tt_events *e, uint32_t strand, int of_process,
+                            int of_thread)
+{
+    struct strand *s = ((struct strand **)e->strand.item)[strand];
+
+    if (of_process)
+        s->pid = 0;
+    if (of_thread)
+        s->thread = 0;
+}
+
 void tt_events_switch(struct tt_events *e, uint32_t strand)
 {
     struct strand *s = ((struct strand **)e->strand.item)[strand];

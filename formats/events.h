@@ -19,6 +19,9 @@ void tt_events_close(struct tt_events *); /* NULL: nothing */
 /* The number of a thread of the trace, new at its first time; TT_NONE: no memory. */
 uint32_t tt_events_strand(struct tt_events *, const char *process, const char *name,
                           uint64_t pid, uint64_t thread);
+/* Its process, or its thread, has a name in the file, and no number. */
+void tt_events_hide_numbers(struct tt_events *, uint32_t strand, int of_process,
+                            int of_thread);
 /* The events that follow are of that thread. */
 void tt_events_switch(struct tt_events *, uint32_t strand);
 /* Charges [from, to), in ns, to its innermost open block; `is_timed`: keeps it as a stretch. */

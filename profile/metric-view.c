@@ -98,6 +98,13 @@ static int is_of_waits(const struct tt_profile *p)
     return tt_metric_find(p, "delay") != TT_NONE;
 }
 
+uint64_t tt_own_samples(const struct tt_profile *p, uint64_t samples)
+{
+    const uint64_t weighed = tt_fact_number(p, "weights.samples");
+
+    return weighed && weighed < samples ? weighed : samples;
+}
+
 /* (sum of weights)² / sum of squares of all, by what recordings say of theirs. */
 uint64_t tt_equal_samples(const struct tt_profile *p, uint64_t samples)
 {
@@ -105,8 +112,9 @@ uint64_t tt_equal_samples(const struct tt_profile *p, uint64_t samples)
                  times = (double)tt_fact_number(p, "weights.times"),
                  squares = (double)tt_fact_number(p, "weights.squares"),
                  clumping = times > 0 ? n * squares / (times * times) : 1;
+    const uint64_t own = tt_own_samples(p, samples);
 
-    return clumping > 1 ? (uint64_t)ceil((double)samples / clumping) : samples;
+    return clumping > 1 ? (uint64_t)ceil((double)own / clumping) : own;
 }
 
 int tt_metric_view_of_choice(struct tt_metric_view *l, const struct tt_profile *p,

@@ -22,6 +22,9 @@ struct tt_arc_calls {
     uint64_t before;         /* calls of all before it */
 };
 
+/* Of the samples of a profile, those of recordings: other files that were merged count something
+ * else. */
+uint64_t tt_own_samples(const struct tt_profile *, uint64_t samples);
 /* As many samples of equal weight would give as narrow intervals as `samples` ones, which are
  * those of the profile. */
 uint64_t tt_equal_samples(const struct tt_profile *, uint64_t samples);

@@ -498,7 +498,8 @@ static void note_brackets(const struct tt_profile *p,
     if (m->flags & TT_METRIC_SAMPLED) {
         uint64_t samples = choice->samples == TT_NONE
                                ? 0
-                               : tt_grand_total(p, &p->metric[choice->samples]);
+                               : tt_own_samples(
+                                     p, tt_grand_total(p, &p->metric[choice->samples]));
         if (!samples && !p->whole && tt_fact_text(p, "source") &&
             !tt_fact_text(p, "wall"))
             tt_table_note(t, "no sample",

@@ -84,6 +84,19 @@ a;a 7000'
 try "or by the policy that is asked for" policy 'a 2000
 a;a 3000
 a;a;a 4000' --recursion none
+# Names in place of numbers, as other tools write them; of one worker the metadata give another.
+cat >"$dir/texts" <<'END'
+{"traceEvents":[{"ph":"X","name":"a","pid":"Spans","tid":"Some Profiler","ts":0,"dur":10},
+{"ph":"X","name":"b","pid":"Spans","tid":"worker 1","ts":2,"dur":5},{"ph":"X","name":"b","pid":"Spans","tid":"worker 2","ts":2,"dur":7},
+{"ph":"M","name":"thread_name","pid":"Spans","tid":"worker 2","args":{"name":"the second"}},{"ph":"X","name":"c","pid":7,"tid":"8","ts":1,"dur":1}]}
+END
+texts() { "$tallytree" report strands --csv "$dir/texts" | python3 -c 'import csv, sys
+for r in csv.DictReader(sys.stdin):
+    if r["role"] == "entry": print(r["self"], r["process"], r["pid"], r["name"], r["thread"], sep=",")' | sort -n; }
+equal "ids that are texts are names" "$(texts)" "1000,,7,thread 8,8
+5000,Spans,0,worker 1,0
+7000,Spans,0,the second,0
+10000,Spans,0,Some Profiler,0"
 wrong_policy() { ! policy '' --recursion sometimes 2>"$dir/said" && grep -q "export: '--recursion' cannot be 'sometimes'" "$dir/said"; }
 try "which must be one" wrong_policy
 merged() { "$tallytree" merge --recursion block --budget 1M -o "$dir/merged.tt" "$dir/trace" && "$tallytree" report header "$dir/merged.tt" | grep -q '1 MiB'; }

@@ -94,15 +94,13 @@ def amount(v):
     if not isinstance(v, str): return v
     d = re.fullmatch(r"PT(?:(\d+)M)?(?:([\d.]+)S)?", v)
     return round((int(d[1] or 0) * 60 + float(d[2] or 0)) * 1e9)
-want, threads = collections.defaultdict(collections.Counter), collections.Counter()
+want = collections.defaultdict(collections.Counter)
 events = collections.Counter()
 for e in json.loads(out)["recording"]["events"]:
     v, k = e["values"], kinds[e["type"].split(".")[1]]
     want[k[0]][path(v)] += 1
     events[k[0], path(v)] += 1
     if len(k) > 1: want[k[1]][path(v)] += amount(v[k[2]])
-    t = v.get("sampledThread") or v.get("eventThread")
-    if e["type"] == "jdk.ExecutionSample": threads[t["javaName"] or t["osName"]] += 1
 assert all(any(want[m].values()) for m in ("samples", "bytes", "TLAB bytes", "delay", "wait time", "park time", "sleep time", "exceptions")), {m: sum(w.values()) for m, w in want.items()}
 for metric, sums in want.items():
     got = collections.Counter()

@@ -44,7 +44,8 @@ for _ in range(15):
     for _ in range(10): ask()
 time.sleep(1)
 pids = children(run.pid)
-tasks, at = waiting(pids), time.time()
+while not (tasks := waiting(pids)) and time.time() < end: time.sleep(.01)
+at = time.time()
 figures = [idle(t) for t in tasks]
 most = sum(f[0] for f in figures)
 least = most - sum(f[1] for f in figures)
