@@ -12,6 +12,7 @@
 #include "json-reader.h"
 #include "samples.h"
 #include "stretches.h"
+#include "text-hash.h"
 #include "writers.h"
 
 enum { MOST_METRICS = 256 };
@@ -42,6 +43,7 @@ struct speedscope {
     uint32_t stretches; /* the metric of events that are times; TT_NONE: there are none */
     uint64_t total;     /* of all profiles */
     char *exporter;     /* or NULL */
+    struct tt_vector name; /* uint64_t: hashes of those of the profiles so far */
 };
 
 /* In files of sums of Tallytree, each profile is a metric, the first is the main one; in
@@ -398,6 +400,21 @@ static void choose_metric(struct speedscope *x, struct tt_json *j,
     x->worth = 1;
 }
 
+/* Its number, if an earlier one has its name, too; else 0. */
+static uint64_t number_of(struct speedscope *x, const char *name, int number)
+{
+    const uint64_t hash = name ? tt_text_hash(name, strlen(name)) : (uint64_t)number;
+    const uint64_t *earlier = x->name.item;
+    const size_t count = x->name.count;
+    size_t i = 0;
+
+    while (i < count && earlier[i] != hash)
+        i++;
+    if (tt_vector_push(&x->name, &hash) != 0)
+        (void)tt_source_no_memory(x->s);
+    return i < count ? (uint64_t)number + 1 : 0;
+}
+
 static void read_profile(struct speedscope *x, struct tt_json_part *at, int number)
 {
     struct profile p = {.unit = "none"};
@@ -411,8 +428,11 @@ static void read_profile(struct speedscope *x, struct tt_json_part *at, int numb
         choose_metric(x, &at->json, &p, number);
     } else {
         choose_unit(x, p.unit);
-        (void)tt_builder_strand(x->b, &(struct tt_strand_info){
-                                          .name = p.name, .rank = TT_NONE, .members = 1});
+        (void)tt_builder_strand(
+            x->b, &(struct tt_strand_info){.name = p.name,
+                                           .thread = number_of(x, p.name, number),
+                                           .rank = TT_NONE,
+                                           .members = 1});
     }
     x->rest = 0;
     if (strcmp(p.type, "sampled") == 0)
@@ -476,6 +496,7 @@ static int read_speedscope(struct tt_source *s, struct tt_builder *b)
         return error;
     tt_vector_init(&x.block, s->memory, sizeof(uint32_t));
     tt_vector_init(&x.open, s->memory, sizeof(uint32_t));
+    tt_vector_init(&x.name, s->memory, sizeof(uint64_t));
     tt_frames_init(&x.amount, b, s->memory);
     tt_frames_init(&x.calls, b, s->memory);
     return read_all(&x);

@@ -141,4 +141,9 @@ try "a file that was cut off anywhere" truncated 70 11 4 "$dir/sampled"
 printf '%s' '{"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "a"}]},
  "profiles": [{"type": "sampled", "name": "p", "unit": "samples", "startValue": 0, "endValue": 5, "samples": [[0], [0]], "weights": [2, 3]}]}' >"$dir/unit"
 try "a unit that the format does not name is none" folds 'a 5' "$dir/unit" samples
+printf '%s' '{"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": [{"name": "a"}, {"name": "b"}]}, "profiles": [
+ {"type": "sampled", "name": "worker", "unit": "seconds", "startValue": 0, "endValue": 1, "samples": [[0]], "weights": [1]},
+ {"type": "sampled", "name": "worker", "unit": "seconds", "startValue": 0, "endValue": 2, "samples": [[1]], "weights": [2]}]}' >"$dir/namesakes"
+equal "threads of one name are two" "$("$tallytree" report strands --csv "$dir/namesakes" | awk -F, '/^entry/ { print $5 }')" "2000000000
+1000000000"
 finish
