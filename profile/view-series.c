@@ -195,6 +195,7 @@ static void fill(struct series *v, int in_all)
 {
     const char *label = v->p->strings + v->row->label;
     const char *clock = tt_fact_text(v->p, TT_SERIES_CLOCK), *unit = clock ? clock : "ns";
+    const uint64_t recordings = tt_fact_number(v->p, "recordings");
     uint32_t group = 0;
 
     tt_table_column(v->t, "time", "time", unit, TT_COLUMN_AMOUNT, 0);
@@ -208,6 +209,11 @@ static void fill(struct series *v, int in_all)
         tt_table_note(v->t, "series", "series: '%s', a point every %llu %s",
                       v->p->strings + v->row->name, (unsigned long long)v->row->interval,
                       unit);
+    if (recordings > 1)
+        tt_table_note(v->t, "several series",
+                      "several: %llu recordings are put together; a point has those that "
+                      "were looked at then, and lacks the others",
+                      (unsigned long long)recordings);
 }
 
 static int has_other_filters(const struct tt_query *q)

@@ -229,4 +229,7 @@ window()
     [ "$(figure late live leaf)" = 70000 ] && [ "$(figure late objects)" -lt "$(figure whole objects)" ]
 }
 try "with a delay or a duration only what happens then counts" window
+# Points of two runs are not at one time.
+together() { "$tallytree" report series "$tmp/waves.tt" "$tmp/late.tt" | grep '^several: 2 recordings' && ! "$tallytree" report series "$tmp/waves.tt" | grep '^several'; }
+try "a series of several recordings says so" together
 finish
