@@ -40,7 +40,7 @@ long: ; export CC=clang CXX=clang++ && $(call build,build-clang,--werror,test) &
 longer: CHECKED = -checked
 longer: checked; $(PROVE) $(LONGER)
 # What fails beside others runs once more alone.
-gate: ; $(foreach part,asan tsan long longer,{ $(MAKE) $(part) || TT_LONG=$(part:%san=) $(MAKE) again; } &&) \
+gate: ; $(foreach part,asan tsan long longer,rm -f .prove && { $(MAKE) $(part) || TT_LONG=$(part:%san=) $(MAKE) again; } &&) \
 	$(MAKE) mutants && tools/setup tidy fuzz && tools/tidy HEAD~10 && RUNS=4000 tools/fuzz 60
 # Tests of tcllib, whose source is in $TALLYTREE_TCLLIB.
 TCLLIB = asn/asn base64/ascii85 csv/csv des/des dns/ipMore fileutil/multiop grammar_fa/dexec \

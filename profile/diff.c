@@ -565,7 +565,8 @@ static const char *usual_metric(const struct tt_profile *a, const struct tt_prof
     return names[0] ? names[0] : in_a == TT_NONE ? names[1] : a->metric[in_a].name;
 }
 
-static int refuse(struct tt_query *q, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) int refuse(struct tt_query *q,
+                                                        const char *format, ...)
 {
     va_list list;
 

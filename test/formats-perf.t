@@ -115,7 +115,7 @@ for i, stack in enumerate([["leaf", "main"], ["add", "main"], ["leaf", "main"], 
 END
 chosen()
 {
-    local flat=${3-0} a=40 b=20 c=20
+    local flat=${3-0}
     python3 "$dir/chosen.py" "$1" "$2" "$flat" >"$dir/chosen"
     [ "$flat" = 1 ] || folds "main;add 20
 main;leaf 40

@@ -150,9 +150,11 @@ END
 # Unlocking what is not locked spoils a plain lock: each line of the program begins with a new one.
 results()
 {
-    gcc -O1 -D_GNU_SOURCE -pthread -o "$tmp/results" "$tmp/results.c" && timeout 60 "$tmp/results" >"$tmp/alone" &&
-        timeout -k 5 60 "$tallytree" record --force --locks -o "$tmp/tt" "$tmp/results" >"$tmp/out" 2>"$tmp/err"
-    [ $? = 0 ] || { cat "$tmp/out" "$tmp/err"; return 1; }
+    if ! gcc -O1 -D_GNU_SOURCE -pthread -o "$tmp/results" "$tmp/results.c" || ! timeout 60 "$tmp/results" >"$tmp/alone" ||
+        ! timeout -k 5 60 "$tallytree" record --force --locks -o "$tmp/tt" "$tmp/results" >"$tmp/out" 2>"$tmp/err"; then
+        cat "$tmp/out" "$tmp/err"
+        return 1
+    fi
     [ "$(grep -c ^type "$tmp/alone")" = 48 ] && diff "$tmp/alone" "$tmp/out"
 }
 try "each kind of mutex has the results that it has alone" results

@@ -258,6 +258,7 @@ int main(int argc, char **argv)
 }
 END
 cc -O1 -w -pthread -o "$tmp/limits" "$tmp/limits.c"
+# shellcheck disable=SC2317 # `try` calls it.
 limited()
 {
     local collectors=("" --wall --heap --locks)
