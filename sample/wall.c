@@ -45,6 +45,7 @@ static struct {
     pthread_t thread, guard;
     int tid, guard_tid;
     int running;
+    int stopper;  /* the thread that waits for the end of the rounds; 0: none does */
     uint32_t end; /* enum end, a futex */
     uint32_t hz;
     uint64_t cpu, chance;
@@ -351,7 +352,8 @@ static void go_round(void)
         if (!w)
             continue;
         tt_threads_unlock();
-        look_at(t, w);
+        if (w->tid != __atomic_load_n(&rounds.stopper, __ATOMIC_RELAXED))
+            look_at(t, w); /* its wait for us is not the program's */
         tt_threads_lock();
         release(w);
     }
@@ -466,6 +468,7 @@ static int begin_rounds(uint32_t hz)
     rounds.hz = hz;
     rounds.pid = getpid();
     rounds.end = GOES_ON;
+    rounds.stopper = 0;
     rounds.chance = tt_clock_monotonic();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -508,6 +511,7 @@ static int stop(void)
     if (!is_here())
         return 0;
     rounds.running = 0;
+    __atomic_store_n(&rounds.stopper, own_tid(), __ATOMIC_RELAXED);
     end_rounds(STOPPED);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE;

@@ -291,4 +291,15 @@ zygote()
         "$tallytree" report header "$tmp/tt" | grep -q "no waits: a zygote must have one thread"
 }
 try "Chromium's zygote, which counts its threads, has none of ours, and that is said" zygote
+# At its end the program waits for our threads.
+end()
+{
+    printf '#include <unistd.h>\nint main(void) { for (volatile long n = 0; n < 30000000; n++); usleep(50000); return 0; }\n' >"$tmp/end.c" &&
+        cc -O1 -g -o "$tmp/end" "$tmp/end.c" || return
+    for _ in 1 2 3 4 5; do
+        "$tallytree" record --wall --force -o "$tmp/tt" "$tmp/end" && "$tallytree" report flat --csv --limit all "$tmp/tt" >"$tmp/flat" &&
+            grep nanosleep "$tmp/flat" && ! grep -E 'clockjoin|waits: futex' "$tmp/flat" || return
+    done
+}
+try "the wait for our own threads at the end is no wait of the program" end
 finish
