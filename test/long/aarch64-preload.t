@@ -69,8 +69,8 @@ END
 sampled()
 {
     "${compiler[@]}" -O2 -o "$tmp/work" "$tmp/work.c" && run native=sampled "$tmp/work" && [ "$(cat "$tmp/out")" = "done" ] || return
-    folded samples | awk '{ all += $NF; whole += $0 ~ /main;outer;inner;leaf [0-9]*$/ ? $NF : 0 }
-        END { print whole, "of", all; exit !(all >= 5 && whole >= 0.8 * all) }' || { folded samples; return 1; }
+    folded samples | awk '{ all += $NF; whole += $0 ~ /^_start;.*;main;outer(;inner(;leaf)?)? [0-9]*$/ ? $NF : 0 }
+        END { print whole, "of", all; exit !(all >= 5 && whole >= 0.7 * all) }' || { folded samples; return 1; }
 }
 allocated()
 {
