@@ -32,7 +32,7 @@ int tt_program_file_header(int fd, Elf64_Ehdr *e)
 
 int tt_program_file_loader(int fd, const Elf64_Ehdr *e, char *out, size_t size)
 {
-    Elf64_Phdr h;
+    Elf64_Phdr h = {0};
 
     for (unsigned i = 0; i < e->e_phnum; i++) {
         if (read_at(fd, &h, sizeof h, e->e_phoff + (uint64_t)i * sizeof h) != sizeof h)
@@ -50,7 +50,7 @@ int tt_program_file_loader(int fd, const Elf64_Ehdr *e, char *out, size_t size)
 
 int tt_program_file_interpreter(int fd, char *out, size_t size)
 {
-    char line[256];
+    char line[256] = "";
     const long n = read_at(fd, line, sizeof line - 1, 0);
     const char *word;
     size_t length;
