@@ -157,14 +157,15 @@ static uint64_t read_id(struct chrome *c)
 {
     const uint64_t id = tt_chrome_read_id(&c->json);
     const char *text = c->json.text;
+    const size_t size = strlen(text) + 1;
     char **kept;
     int64_t n;
 
     if (tt_decimal(text, 0, &n))
         return id;
     kept = tt_pairs_item(&c->ids, &c->id_text, id, 0, NULL);
-    if (kept && !*kept && (*kept = tt_memory_get(c->s->memory, strlen(text) + 1)))
-        strcpy(*kept, text);
+    if (kept && !*kept && (*kept = tt_memory_get(c->s->memory, size)) != NULL)
+        memcpy(*kept, text, size);
     if (!kept || !*kept)
         tt_source_no_memory(c->s);
     return id;
