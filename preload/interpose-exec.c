@@ -405,6 +405,7 @@ static int note_open(int fd, char *const environment[])
     if (is_without_us)
         return note(NULL, 0, environment);
     (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    path[0] = '\0';
     length = tt_call_system(SYS_readlinkat,
                             (long[6]){AT_FDCWD, (long)(uintptr_t)link,
                                       (long)(uintptr_t)path, sizeof path - 1});
@@ -443,7 +444,7 @@ static size_t count_variables(char *const environment[])
 
 static void shorten(const char *list, char *rest)
 {
-    const char *library;
+    const char *library = list;
     size_t length = find_library(list, &library), before = (size_t)(library - list);
 
     memcpy(rest, list, before);

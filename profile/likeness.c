@@ -29,7 +29,8 @@ static int has_mode(const struct tt_profile *p, int of_time)
             const char *text = tt_profile_string(p, p->fact[i].text),
                        *word = strchr(text, ' ');
             modes++;
-            if (word && strncmp(word, of_time ? " calls" : " sampled", of_time ? 6 : 8))
+            if (word &&
+                strncmp(word, of_time ? " calls" : " sampled", of_time ? 6 : 8) != 0)
                 return 1;
         }
     return !modes;
