@@ -27,7 +27,7 @@ static volatile pid_t running; /* 0: not yet, or no more */
 static volatile pid_t waker;   /* 0: none */
 static struct sigaction before[SIGNALS];
 
-/* What the system sends for an instruction or a call of ours, which then repeats. */
+/* The system sends these to the process whose instruction or call fails, which then repeats it. */
 static int is_ours(int number, const siginfo_t *info)
 {
     return info->si_code > 0 &&

@@ -14,8 +14,8 @@ void tt_preload_note_failure(const char *folder, int error, int reason);
 /* As the system call. */
 int tt_preload_execve(const long a[6]);
 
-/* Would so many bytes of address space, or of private data, be more than a part of what this
- * process may have?  And notes that it is not recorded for that. */
+/* 1: the limits of this process leave too little memory for a recording that maps `bytes`, of
+ * which `data` are private.  The second function notes this as the reason. */
 int tt_preload_is_tight(uint64_t bytes, uint64_t data);
 void tt_preload_note_tight(const char *folder);
 

@@ -7,7 +7,6 @@
 #include "diff.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -565,17 +564,6 @@ static const char *usual_metric(const struct tt_profile *a, const struct tt_prof
     return names[0] ? names[0] : in_a == TT_NONE ? names[1] : a->metric[in_a].name;
 }
 
-static __attribute__((format(printf, 2, 3))) int refuse(struct tt_query *q,
-                                                        const char *format, ...)
-{
-    va_list list;
-
-    va_start(list, format);
-    (void)vsnprintf(q->error, sizeof q->error, format, list);
-    va_end(list);
-    return -TT_ERR_OPTION;
-}
-
 static int choose_metric(struct diff *d, struct tt_query *q, const char *name)
 {
     struct tt_side *sides[] = {&d->a, &d->b};
@@ -585,18 +573,19 @@ static int choose_metric(struct diff *d, struct tt_query *q, const char *name)
         const char *which = i ? "second" : "first";
         s->metric = tt_metric_find(&s->p, name);
         if (s->metric == TT_NONE)
-            return refuse(q, "there is no metric '%s' in the %s", name ? name : "",
-                          which);
+            return tt_query_wrong(q, "there is no metric '%s' in the %s",
+                                  name ? name : "", which);
         s->m = &s->p.metric[s->metric];
         if (!tt_is_measured(&s->p, s->m))
-            return refuse(q,
-                          "the %s was recorded without %s; --metric NAME compares "
-                          "another metric, or record both in one mode",
-                          which, s->m->name);
+            return tt_query_wrong(
+                q,
+                "the %s was recorded without %s; --metric NAME compares "
+                "another metric, or record both in one mode",
+                which, s->m->name);
     }
     if (strcmp(d->a.m->unit, d->b.m->unit) != 0)
-        return refuse(q, "%s in '%s' cannot be compared to '%s'", d->a.m->name,
-                      d->a.m->unit, d->b.m->unit);
+        return tt_query_wrong(q, "%s in '%s' cannot be compared to '%s'", d->a.m->name,
+                              d->a.m->unit, d->b.m->unit);
     return 0;
 }
 

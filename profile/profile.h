@@ -208,7 +208,7 @@ const char *tt_profile_program(const struct tt_profile *);
 #define TT_FACT_PROGRAM_BEGAN "began."
 /* The metric that a file of another tool shows first. */
 #define TT_FACT_METRIC "metric.first"
-/* Memory was sampled: one in so many bytes. */
+/* The mean distance between samples of memory, in bytes. */
 #define TT_FACT_HEAP_RATE "heap.rate"
 
 /* A text without a number is private data of the code that wrote it: it is kept in the

@@ -473,7 +473,7 @@ struct tt_header {
      * tt_look_unit, and of the squares of these. */
     uint64_t looks, look_times, look_squares;
     uint64_t
-        heap_rate; /* one in so many bytes of the allocator is sampled; 0: all are recorded */
+        heap_rate; /* mean distance of sampled bytes of the allocator; 0: it records all */
     uint64_t reserved[4];
     struct tt_metric_record {
         char name[TT_NAME_SIZE], unit[TT_NAME_SIZE];
